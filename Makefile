@@ -1,0 +1,37 @@
+# make demo: the whole system on this machine.  make test: everything CI checks.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+STAMP = $(VENV)/.installed
+TORCH = torch==2.13.0
+
+.PHONY: demo test check bench docs clean
+
+$(STAMP): pyproject.toml requirements/dev.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet $(TORCH)
+	$(BIN)/python -m pip install --quiet --no-deps -e .
+	touch $@
+
+demo: $(STAMP)
+	$(BIN)/headway demo
+
+check: $(STAMP)
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+test: check
+	$(BIN)/python -m pytest -q
+
+bench: $(STAMP)
+	$(BIN)/python -m pytest -q benchmarks --benchmark-only
+
+docs: $(STAMP)
+	$(BIN)/mkdocs build --strict --quiet
+
+clean:
+	rm -rf $(VENV) site out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,1 @@
+"""What runs inside a training job; the only place that imports torch."""

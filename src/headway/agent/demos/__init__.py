@@ -1,0 +1,1 @@
+"""Small real training scripts that the demo submits."""

@@ -1,0 +1,1 @@
+"""The scheduler as pure functions: no clock, no chance, no I/O."""

@@ -1,0 +1,1 @@
+"""One file, one policy; the registry of all of them."""

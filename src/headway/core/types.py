@@ -1,0 +1,236 @@
+"""The words of the domain as frozen values: jobs, nodes, allocations, snapshots, decisions."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from math import inf
+from typing import Self
+
+import numpy as np
+from jaxtyping import Float64, Int64
+from numpy.typing import NDArray
+
+from headway.core.ids import JobId, NodeId
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+__all__ = ["Float64", "Int64"]  # re-exported for annotations such as Float64[FloatArray, " jobs"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A machine with GPUs of one type."""
+
+    node_id: NodeId
+    gpus: int
+    gpu_type: str = "gpu"
+    rack: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The shape of an allocation that the speed depends on."""
+
+    gpus: int
+    nodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """GPUs per node for one job (Pollux's vector a); sorted by node, without zeros."""
+
+    per_node: tuple[tuple[NodeId, int], ...] = ()
+
+    @classmethod
+    def of(cls, gpus: Mapping[NodeId, int]) -> Self:
+        return cls(tuple(sorted((node, count) for node, count in gpus.items() if count > 0)))
+
+    @property
+    def gpus(self) -> int:
+        return sum(count for _, count in self.per_node)
+
+    @property
+    def placement(self) -> Placement:
+        return Placement(self.gpus, len(self.per_node))
+
+    def __bool__(self) -> bool:
+        return bool(self.per_node)
+
+    def on(self, node_id: NodeId) -> int:
+        """GPUs held on one node."""
+        return dict(self.per_node).get(node_id, 0)
+
+
+NOTHING = Allocation()
+
+
+class BatchMode(StrEnum):
+    """What an agent may do to the batch size (DESIGN: the batch contract)."""
+
+    OBSERVE = "observe"  # measure and report only
+    FIXED = "fixed"  # keep the global batch, split it over GPUs and accumulation steps
+    ADAPTIVE = "adaptive"  # choose (m, s) by goodput inside the owner's bounds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchContract:
+    """The owner's bounds on the batch size; sizes are global and in examples unless said."""
+
+    initial_batch_size: int  # M0, what the user tuned for
+    max_batch_size: int  # equals initial_batch_size when the batch is fixed
+    min_batch_per_gpu: int = 1
+    max_batch_per_gpu: int  # what fits in the memory of one GPU
+    max_accum_steps: int = 15  # s, so at most 16 passes a step
+    mode: BatchMode = BatchMode.FIXED
+
+    @property
+    def adapts(self) -> bool:
+        return self.mode is BatchMode.ADAPTIVE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuBounds:
+    """How many GPUs a job may hold."""
+
+    min_gpus: int = 1
+    max_gpus: int = 1
+    sizes: tuple[int, ...] | None = None  # allowed counts, ascending; None: every count between
+
+    @property
+    def elastic(self) -> bool:
+        return len(self.allowed(self.max_gpus)) > 1
+
+    @property
+    def smallest(self) -> int:
+        return self.min_gpus if self.sizes is None else self.sizes[0]
+
+    def allowed(self, at_most: int) -> tuple[int, ...]:
+        """The counts that may be held, ascending, none above ``at_most``."""
+        sizes = range(self.min_gpus, self.max_gpus + 1) if self.sizes is None else self.sizes
+        return tuple(size for size in sizes if self.min_gpus <= size <= min(self.max_gpus, at_most))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSpec:
+    """One training run as its owner asked for it."""
+
+    job_id: JobId
+    name: str
+    submitted_s: float
+    gpus: GpuBounds
+    batch: BatchContract
+    requested_gpus: int  # what the owner asks for where a policy does not resize
+    requested_batch_size: int  # and the batch size that goes with it
+    tenant: str = "default"
+    weight: float = 1.0
+    preemptible: bool = True
+    work_examples: float | None = None  # scale-invariant examples to the end, if declared
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThroughputParams:
+    """theta_sys (Pollux, Eqn. 8-11). An infinite error means: never fitted, only a prior."""
+
+    alpha_grad_s: float
+    beta_grad_s: float  # for each example of the per-GPU batch
+    alpha_local_s: float  # two GPUs of one node
+    beta_local_s: float  # each further GPU on that node
+    alpha_node_s: float  # two GPUs on different nodes
+    beta_node_s: float  # each further GPU
+    gamma: float  # 1: no overlap of computation and synchronisation; 10: all but complete
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobReport:
+    """What a job's agent says about it; all that a policy may know of its speed."""
+
+    throughput: ThroughputParams
+    noise_scale: float | None  # phi in examples; None: no estimate yet
+    progress_examples: float  # scale-invariant examples done
+    batch_per_gpu: int  # m
+    accum_steps: int  # s
+    batch_size: int  # M
+    restart_s: float | None = None  # measured restart delay; None until there was one
+    fit_error: float = inf  # root mean squared log error of the fit
+    noise_scale_error: float | None = None  # standard error of phi
+    metric: float | None = None  # the owner's own metric, last value
+    loss: float | None = None
+    samples: int = 0  # examples read so far
+    epoch: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobView:
+    """An active job as a policy sees it."""
+
+    spec: JobSpec
+    allocation: Allocation  # what it holds now, or nothing
+    attained_gpu_s: float
+    restarts: int
+    max_gpus_held: int
+    first_started_s: float | None
+    report: JobReport | None
+
+    def age_s(self, now_s: float) -> float:
+        return now_s - self.spec.submitted_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """All that a policy is told at the start of a round; nodes and jobs in a fixed order."""
+
+    now_s: float
+    round_index: int
+    round_s: float
+    nodes: tuple[Node, ...]
+    jobs: tuple[JobView, ...]  # by submission, then identifier
+    arrivals: int = 0  # counters that tell a planning policy whether its plan is stale
+    departures: int = 0
+    changes: int = 0  # nodes that came or went, batch sizes that changed
+
+    @property
+    def gpus(self) -> int:
+        return sum(node.gpus for node in self.nodes)
+
+
+class ReasonCode(StrEnum):
+    """Why a job holds what it holds. Stable: scripts and dashboards read these."""
+
+    STARTED = "Started"
+    GREW = "Grew"
+    SHRANK = "Shrank"
+    MOVED = "Moved"
+    KEPT = "Kept"
+    STOPPED = "BetterUseElsewhere"
+    WAITING = "WaitingForGpus"
+    BEHIND = "BehindInQueue"
+    TOO_LARGE = "ExceedsCluster"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """One job's part of a decision, with the numbers that led to it."""
+
+    job_id: JobId
+    code: ReasonCode
+    numbers: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """Who holds what until the next round; jobs that are not named hold nothing."""
+
+    allocations: Mapping[JobId, Allocation]
+    reasons: tuple[Reason, ...] = ()
+    objective: float | None = None  # what the policy maximised, where it maximises something
+    gap: float | None = None  # relative distance to the proven bound; 0 when optimal
+    solver: Mapping[str, float] = field(default_factory=dict)  # counts: nodes, iterations, columns
+
+    def of(self, job_id: JobId) -> Allocation:
+        return self.allocations.get(job_id, NOTHING)
+
+
+def total_gpus(nodes: Iterable[Node]) -> int:
+    """GPUs of a cluster."""
+    return sum(node.gpus for node in nodes)

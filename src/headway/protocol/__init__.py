@@ -1,0 +1,1 @@
+"""What the agent and the service say to each other."""

@@ -1,0 +1,1 @@
+"""Workloads and profiles: the built-in catalogue, and one importer a file."""
