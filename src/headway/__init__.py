@@ -1,1 +1,1 @@
-"""Headway schedules deep-learning training on shared GPU clusters by the progress that jobs make."""
+"""Headway: a scheduler for deep-learning training by the progress that jobs make."""

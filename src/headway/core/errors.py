@@ -3,9 +3,9 @@
 ::
 
     HeadwayError
-    ├── InvalidInput        a file, an option or a field that the user can mend   (exit code 2)
-    │   └── IllegalMove     an event that the lifecycle of its job forbids
-    └── Unavailable         something outside failed: disk, port, engine          (exit code 1)
+    ├── InvalidInputError        a file, an option or a field that the user can mend   (exit code 2)
+    │   └── IllegalMoveError     an event that the lifecycle of its job forbids
+    └── UnavailableError         something outside failed: disk, port, engine          (exit code 1)
 """
 
 
@@ -13,13 +13,13 @@ class HeadwayError(Exception):
     """Headway cannot go on; the message says why in one line."""
 
 
-class InvalidInput(HeadwayError):
+class InvalidInputError(HeadwayError):
     """What the user gave is wrong; the message names the field and the fix."""
 
 
-class IllegalMove(InvalidInput):
+class IllegalMoveError(InvalidInputError):
     """A job cannot make this move from the phase it is in."""
 
 
-class Unavailable(HeadwayError):
+class UnavailableError(HeadwayError):
     """Something that Headway needs (a disk, a port, an engine) is not there."""
