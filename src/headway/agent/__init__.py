@@ -35,6 +35,6 @@ def attach(*, checkpoint_every_s: float = 30.0) -> "Job":
     Outside the scheduler it is a job of one worker that leaves everything as it is.
     """
     # torch is imported here and not above: the agent's own process does without it
-    from headway.agent.attach import attached
+    from headway.agent.start import attached
 
     return attached(checkpoint_every_s=checkpoint_every_s)

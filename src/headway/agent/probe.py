@@ -68,7 +68,7 @@ class GradientProbe:
         known = {id(parameter) for parameter in self._watched}
         for parameter in parameters:
             if parameter.requires_grad and id(parameter) not in known:
-                parameter.register_hook(self._hook(len(self._watched)))
+                parameter.register_hook(self._hook(len(self._watched)))  # type: ignore[no-untyped-call]
                 self._watched.append(parameter)
 
     def precondition_by(self, optimizer: Optimizer) -> None:
@@ -199,5 +199,5 @@ def _contains(parameters: list[Tensor], parameter: Tensor) -> bool:
 def _call_after_backward(callback: Callable[[], None], *, later: bool) -> None:
     """When the running backward pass is complete; ``later``: after DDP's own callback, which it
     queues when its last bucket is ready and so after this one."""
-    queue = torch.autograd.Variable._execution_engine.queue_callback  # type: ignore[attr-defined]
+    queue = torch.autograd.Variable._execution_engine.queue_callback
     queue(lambda: queue(callback) if later else callback())

@@ -9,12 +9,17 @@ import torch
 
 def random_state() -> dict[str, Any]:
     """As tensors and plain values, so that it can be loaded without unpickling code."""
-    _, keys, position, has_gauss, gauss = np.random.get_state(legacy=True)  # noqa: NPY002
+    state = np.random.get_state(legacy=False)  # noqa: NPY002
     version, internal, gauss_next = random.getstate()
     return {
         "torch": torch.get_rng_state(),
         "cuda": torch.cuda.get_rng_state() if torch.cuda.is_available() else None,
-        "numpy": [torch.from_numpy(keys.astype(np.int64)), position, has_gauss, gauss],
+        "numpy": [
+            torch.from_numpy(state["state"]["key"].astype(np.int64)),
+            state["state"]["pos"],
+            state["has_gauss"],
+            state["gauss"],
+        ],
         "python": [version, list(internal), gauss_next],
     }
 

@@ -34,7 +34,9 @@ class Record:
     last_s: float = 0.0  # on the history's own clock, which counts training time only
 
     def add(self, grad_s: float, step_s: float, at_s: float) -> None:
-        self.weight = min(self.weight * 0.5 ** ((at_s - self.last_s) / HALF_LIFE_S) + 1, MOST_WEIGHT)
+        self.weight = min(
+            self.weight * 0.5 ** ((at_s - self.last_s) / HALF_LIFE_S) + 1, MOST_WEIGHT
+        )
         self.grad_s += (grad_s - self.grad_s) / self.weight
         self.step_s += (step_s - self.step_s) / self.weight
         self.last_s = at_s
