@@ -1,4 +1,4 @@
-"""Plays the supervisor's part: starts the workers of a generation, asks them to yield, reads news."""
+"""Plays the supervisor's part: starts a generation of workers, asks them to yield, reads news."""
 
 import os
 import struct
@@ -105,7 +105,7 @@ class Stage:
             code = 0
         except SystemExit as leaving:
             code = int(leaving.code or 0)
-        except BaseException:
+        except BaseException:  # noqa: BLE001 - a forked child must never return
             traceback.print_exc(file=sys.__stderr__)
         finally:
             os._exit(code)

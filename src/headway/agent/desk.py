@@ -32,6 +32,7 @@ class Desk:
 
     def __init__(self, context: Context, folder: Path) -> None:
         self.save_s = 0.0  # that the last checkpoint took
+        self.metric: float | None = None  # the owner's, last value
         self._context = context
         self._reporter = Reporter(context.news_fd if context.first else None)
         self._decisions = LineLog(folder / "decisions.jsonl")
@@ -41,11 +42,10 @@ class Desk:
         self._reported_s = time.perf_counter()
         self._loss: Tensor | float = 0.0
         self._losses = 0
-        self._metric: float | None = None
 
-    def resumed(self, save_s: float) -> None:
+    def resumed(self, save_s: float, metric: float | None) -> None:
         """This generation goes on from a checkpoint whose writing took so long."""
-        self.save_s, self._resumed = save_s, True
+        self.save_s, self.metric, self._resumed = save_s, metric, True
 
     def stepped(self) -> None:
         """All workers have made a step; the first time, that is news."""
@@ -62,9 +62,6 @@ class Desk:
         if loss is not None:
             self._loss = self._loss + (loss.detach() if isinstance(loss, Tensor) else loss)
             self._losses += 1
-
-    def hear_metric(self, value: float) -> None:
-        self._metric = value
 
     def saved(self, epochs: tuple[EpochCount, ...], *, took_s: float) -> None:
         """A checkpoint is written, and these epochs with it."""
@@ -128,7 +125,7 @@ class Desk:
             restart_s=self._restart_s,
             fit_error=fit.error,
             noise_scale_error=noise.error(),
-            metric=self._metric,
+            metric=self.metric,
             loss=loss,
             samples=progress.samples,
             epoch=progress.epoch,

@@ -98,9 +98,9 @@ class Loop:
         saved = self.saver.saved("loop")
         if saved is not None:
             old = Split(saved["batch_size"], saved["workers"], saved["batch_per_gpu"])
-            self.desk.resumed(saved["save_s"])
+            self.desk.resumed(saved["save_s"], saved["metric"])
             if old != self._split:
-                self._changed(old, 1.0, f"on {self.context.workers} GPUs now")
+                self._changed(old, 1.0, "another allocation")
             self._look_for_better()
 
     # what loader and optimizers ask
@@ -226,7 +226,7 @@ class Loop:
             old, self._split = self._split, split
             self._steps_since_change = 0
             self.meter.restart(new_shape=True)
-            self._changed(old, self._better.gain if self._better else 1.0, "more goodput")
+            self._changed(old, self._better.gain if self._better else 1.0, "predicted goodput")
             self._better = None
         if agreed.stop:
             self.save()
@@ -283,4 +283,5 @@ class Loop:
             "workers": split.workers,
             "batch_per_gpu": split.batch_per_gpu,
             "save_s": self.desk.save_s,
+            "metric": self.desk.metric,
         }

@@ -115,16 +115,24 @@ class ScheduledJob:
         total = float(count * loop.loader.samples)
         loop.cursor.total_examples = total
         self._begin(loop.loader)
-        adapts = self._context.orders.batch.adapts
-        while loop.cursor.progress_examples < total * (1 - DONE) if adapts else loop.epoch < count:
+        while self._more(count):
             yield loop.epoch
             loop.next_epoch()
+
+    def _more(self, count: int) -> bool:
+        """Whether there is an epoch to begin, or to end where a yield has cut it."""
+        cursor = self._loop.cursor
+        if cursor.position > 0:
+            return True
+        if not self._context.orders.batch.adapts:
+            return cursor.epoch < count
+        return cursor.progress_examples < cursor.total_examples * (1 - DONE)
 
     def step(self, *, loss: Tensor | float | None = None) -> None:
         self._loop.step(loss)
 
     def metric(self, value: float) -> None:
-        self._loop.desk.hear_metric(float(value))
+        self._loop.desk.metric = float(value)
 
     def finish(self) -> None:
         if self._finished:
