@@ -49,6 +49,12 @@ def test_a_large_noise_scale_makes_a_large_batch_worth_it_in_bounded_strides() -
     assert sizes == [128]
 
 
+def test_no_step_is_larger_than_an_epoch() -> None:
+    change = tuner(CONTRACT).choose(Split(32, 1, 32), 1e5, samples=50)
+    assert change is not None
+    assert change.split == Split(50, 1, 50)
+
+
 @pytest.mark.parametrize("noise_scale", [None, 0.0])
 def test_without_a_noise_scale_the_batch_stays(noise_scale: float | None) -> None:
     assert tuner(CONTRACT).choose(Split(32, 1, 32), noise_scale) is None

@@ -7,7 +7,7 @@ from typing import Any, final
 import torch
 
 from headway.agent.noise import HORIZON, NoiseScale
-from headway.agent.plan import Pass, Split
+from headway.agent.plan import Pass
 from headway.agent.probe import GradientProbe, Measured
 from headway.agent.timing import History, Shape, Stopwatch
 
@@ -34,12 +34,11 @@ class Meter:
         cuda = torch.cuda.is_available()
         self._watch = Stopwatch(time.perf_counter, torch.cuda.synchronize if cuda else None)
 
-    def restart(self, *, new_shape: bool) -> None:
-        """A pause, or a step of another shape: what follows is not comparable."""
+    def restart(self) -> None:
+        """Steps have another shape from here on."""
         self._watch.restart()
-        if new_shape:
-            self.probe.forget_previous()
-            self.step_s = None
+        self.probe.forget_previous()
+        self.step_s = None
 
     def begin_pass(self, one: Pass) -> None:
         turn = self._steps % self.every
@@ -57,19 +56,20 @@ class Meter:
     def end_pass(self, one: Pass) -> None:
         self._watch.end_pass(last=one.last)
 
-    def end_step(self, one: Pass, split: Split) -> None:
-        """After the last pass; a shorter step at the end of an epoch is not timed."""
+    def end_step(self, one: Pass) -> None:
+        """After the last pass of a step."""
         self.probe.end_step()
         self._steps += 1
         taken = self._watch.step(
             alone=self._workers == 1, last_gradient_s=self.probe.last_gradient_s
         )
-        if taken is None or one.step_size != split.batch_size:
+        if taken is None:
             return
         grad_s, step_s = taken
         smooth = step_s if self.step_s is None else self.step_s
         self.step_s = smooth + _SMOOTHING * (step_s - smooth)
-        shape = Shape(self._workers, self._nodes, split.batch_per_gpu, split.accum_steps)
+        per_gpu = -(-one.step_size // (self._workers * one.passes))
+        shape = Shape(self._workers, self._nodes, per_gpu, one.passes - 1)
         self.history.add(shape, grad_s=grad_s, step_s=step_s)
 
     def sums(self) -> list[float]:
