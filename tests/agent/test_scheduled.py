@@ -201,6 +201,7 @@ def test_a_batch_size_that_is_not_the_jobs_is_refused(
         ("two loaders", "one training loader"),
         ("no epochs", "inside `for epoch in job.epochs(n)`"),
         ("rule", "'fancy' is none of adascale"),
+        ("unfrozen", "unfrozen after job.model"),
         ("one name", "two parts of the job are called 'model'"),
     ],
 )
@@ -209,7 +210,7 @@ def test_misuse_is_told_in_words(
 ) -> None:
     def script(tick: Callable[[], None]) -> None:
         job = headway.attach()
-        model = job.model(nn.Linear(6, 3))
+        model = job.model(nn.Linear(6, 3).requires_grad_(what != "unfrozen"))
         if what == "one name":
             job.model(nn.Linear(6, 3))
         rule = "fancy" if what == "rule" else "hold"
@@ -221,9 +222,11 @@ def test_misuse_is_told_in_words(
             job.loader(data(), batch_size=32)
         if what == "no epochs":
             list(loader)
-        for _ in job.epochs(1):
+        for _ in job.epochs(2):
             for _ in loader:
-                for _ in range({"no step": 0, "two steps": 2}[what]):
+                if what == "unfrozen":
+                    model.requires_grad_(True)
+                for _ in range({"no step": 0, "two steps": 2}.get(what, 1)):
                     job.step()
 
     assert stage().run(script).codes == [1]

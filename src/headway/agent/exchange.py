@@ -60,6 +60,11 @@ class Exchange:
         )
         return Agreed(total[0] > 0, agreed, total[after:])
 
+    def leave(self) -> None:
+        """Part from the others."""
+        if dist.is_initialized():
+            dist.destroy_process_group()
+
     def summed(self, counts: torch.Tensor) -> torch.Tensor:
         """The sum of a tensor over all workers."""
         total = counts.clone()

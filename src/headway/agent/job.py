@@ -80,7 +80,11 @@ class Job(Protocol):
         self, optimizer: Optimizer, *, lr_rule: str = "adascale", name: str = "optimizer"
     ) -> Optimizer:
         """The optimizer to use: it steps at the last pass, with the learning rate that the rule
-        gives for the batch size. Rules: adascale, adam_scale, sqrt, linear, legw, hold."""
+        gives for the batch size.
+
+        Rules: adascale (SGD), adam_scale, sqrt (with betas and epsilon for Adam), linear, legw
+        (its longer warm-up is the schedule's affair), hold.
+        """
         ...
 
     def loader(
@@ -118,7 +122,7 @@ class Job(Protocol):
         ...
 
     def finish(self) -> None:
-        """The training is complete: last report, last checkpoint."""
+        """The training is complete: last report, last checkpoint. Every worker calls it."""
         ...
 
     def __enter__(self) -> Self: ...

@@ -4,7 +4,7 @@ At a boundary the workers agree (``exchange``): on a new batch size, on a checkp
 """
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, final
 
 import numpy as np
@@ -19,7 +19,7 @@ from headway.agent.exchange import EVERY_S, Exchange, Wish
 from headway.agent.job import MisuseError
 from headway.agent.meter import Meter
 from headway.agent.optimizer import ScaledOptimizer
-from headway.agent.plan import Pass, Split
+from headway.agent.plan import Cursor, Pass, Split
 from headway.agent.saving import Saver
 from headway.agent.tuner import LEAST_STEPS, Change, Tuner, wanted_batch_size
 from headway.core.model.efficiency import assumed_noise_scale, efficiency
@@ -28,17 +28,6 @@ from headway.protocol.environment import YIELDED
 from headway.protocol.messages import EpochCount
 
 MOST_STEPS = 256  # between two exchanges
-
-
-@dataclass(slots=True)
-class Cursor:
-    """How far the training is."""
-
-    epoch: int = 0
-    position: int = 0  # samples of the epoch whose steps are made
-    samples: int = 0  # of all epochs
-    progress_examples: float = 0.0  # scale-invariant
-    total_examples: float = 0.0  # to do; 0 while it is not known
 
 
 @final
@@ -210,6 +199,11 @@ class Loop:
         self._saved_s = time.perf_counter()
         self.desk.saved(safe, took_s=self._saved_s - began_s)
 
+    def leave(self) -> None:
+        """Nothing more is to be said or done together."""
+        self.desk.close()
+        self._exchange.leave()
+
     def report(self) -> None:
         """Worker 0 says how the job is doing, whether or not a report is due."""
         if self.context.first:
@@ -236,7 +230,7 @@ class Loop:
             self._better = None
         if agreed.stop:
             self.save()
-            self.desk.close()
+            self.leave()
             raise SystemExit(YIELDED)
         if wish.save:
             self.save()

@@ -61,6 +61,17 @@ class Pass:
         return self.index == self.passes - 1
 
 
+@dataclass(slots=True)
+class Cursor:
+    """How far the training is."""
+
+    epoch: int = 0
+    position: int = 0  # samples of the epoch whose steps are made
+    samples: int = 0  # of all epochs
+    progress_examples: float = 0.0  # scale-invariant
+    total_examples: float = 0.0  # to do; 0 while it is not known
+
+
 def part(start: int, stop: int, parts: int, index: int) -> tuple[int, int]:
     """The index-th of ``parts`` pieces whose sizes differ by at most one, the larger ones first."""
     samples = stop - start

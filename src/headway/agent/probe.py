@@ -72,6 +72,11 @@ class GradientProbe:
                 parameter.register_hook(self._hook(len(self._watched)))  # type: ignore[no-untyped-call]
                 self._watched.append(parameter)
 
+    def watches(self, parameters: Iterable[nn.Parameter]) -> bool:
+        """Whether all that are trainable are hooked."""
+        known = {id(parameter) for parameter in self._watched}
+        return all(id(p) in known for p in parameters if p.requires_grad)
+
     def precondition_by(self, optimizer: Optimizer) -> None:
         """Measure the gradient as this optimizer sees it, where it rescales it (Adam)."""
         self._optimizers.append(optimizer)

@@ -5,7 +5,6 @@ from types import TracebackType
 from typing import Any, Self, final
 
 import torch
-import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim import Optimizer
@@ -30,6 +29,7 @@ class ScheduledJob:
         self._context = context
         self._loop = loop
         self._optimizers: list[str] = []
+        self._models: list[nn.Module] = []
         self._finished = False
 
     @property
@@ -64,6 +64,7 @@ class ScheduledJob:
         loop.saver.register(name, model)
         loop.saver.restore(name)
         loop.meter.probe.watch(model.parameters())
+        self._models.append(model)
         if self.workers == 1 or not any(p.requires_grad for p in model.parameters()):
             return model
         replica = DistributedDataParallel(model, find_unused_parameters=find_unused_parameters)
@@ -116,6 +117,7 @@ class ScheduledJob:
         loop.cursor.total_examples = total
         self._begin(loop.loader)
         while self._more(count):
+            self._check_models()
             yield loop.epoch
             loop.next_epoch()
 
@@ -140,9 +142,7 @@ class ScheduledJob:
         self._finished = True
         self._loop.save()
         self._loop.report()
-        self._loop.desk.close()
-        if dist.is_initialized():
-            dist.destroy_process_group()
+        self._loop.leave()
 
     def __enter__(self) -> Self:
         return self
@@ -155,6 +155,15 @@ class ScheduledJob:
     ) -> None:
         if kind is None:
             self.finish()
+
+    def _check_models(self) -> None:
+        """A parameter without hook would be neither weighed nor, on several workers, reduced."""
+        for model in self._models:
+            if not self._loop.meter.probe.watches(model.parameters()):
+                raise MisuseError(
+                    "a parameter was unfrozen after job.model: have all that will ever be trained "
+                    "trainable before, and give the optimizer the parameters it may move"
+                )
 
     def _begin(self, loader: ElasticLoader) -> None:
         """Everything is set up: now the rest of the state, which set-up would have changed."""

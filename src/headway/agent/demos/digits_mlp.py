@@ -13,13 +13,18 @@ from headway.agent.demos import kit
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Train; SGD 0.05 with momentum, tuned for a batch of 32."""
-    wanted = kit.options("Digits by a perceptron", epochs=120, target=0.95, argv=argv)
+    wanted = kit.options("Digits by a perceptron", epochs=200, target=0.95, argv=argv)
     images, labels = load_digits(return_X_y=True)
     task = kit.split(images / 16, labels, test=360)
     torch.manual_seed(wanted.seed)
     with headway.attach() as job:
         net = nn.Sequential(
-            nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10)
+            nn.Dropout(0.2),
+            nn.Linear(64, 512),
+            nn.ReLU(),
+            nn.Linear(512, 512),
+            nn.ReLU(),
+            nn.Linear(512, 10),
         )
         optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
         reached = kit.train_classifier(job, net, optimizer, task, wanted)
