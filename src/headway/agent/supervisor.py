@@ -142,8 +142,10 @@ class Supervisor:
         return not self.table.attaches and time.monotonic() - crew.started_s > SETTLED_S
 
     def _unwanted(self, crew: Crew) -> bool:
-        other = self._wanted is not None and self._wanted.generation != crew.generation
-        return other or self.leaving
+        wanted = self._wanted
+        if wanted is None:
+            return self.leaving
+        return self.leaving or not wanted.slots or wanted.generation != crew.generation
 
     def _press(self, crew: Crew) -> None:
         """Ask the workers to save and leave; insist, a little louder each time."""
