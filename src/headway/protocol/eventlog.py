@@ -33,7 +33,7 @@ def decode(line: bytes) -> Event:
         return msgspec.convert(fields, kind)
     except (KeyError, AttributeError, TypeError) as error:
         raise InvalidInputError(f"not an event: {error}") from None
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:  # nested as deep as no event is
         raise InvalidInputError(f"not an event: {error}") from None
 
 
