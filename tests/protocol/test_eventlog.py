@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from random import Random
 
 import pytest
 from hypothesis import example, given
@@ -34,7 +35,7 @@ def test_a_line_is_plain_json_that_says_what_and_when(event: Event) -> None:
 
 
 @given(st.dictionaries(st.text(max_size=5), st.text(max_size=5)), st.randoms())
-def test_equal_events_give_equal_bytes(settings: dict[str, str], random) -> None:
+def test_equal_events_give_equal_bytes(settings: dict[str, str], random: Random) -> None:
     """Two runs are the same when their logs are; the order of a dictionary is no difference."""
     items = list(settings.items())
     random.shuffle(items)
