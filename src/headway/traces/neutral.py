@@ -72,11 +72,13 @@ def _job(row: Row, profile: JobProfile) -> JobSpec:
     name = row.text("name")
     batch = _batch(row, profile.contract)
     requested_batch_size = row.whole("requested_batch_size")
-    least, most = batch.initial_batch_size, profile.contract.max_batch_size
+    least, most = batch.initial_batch_size, batch.max_batch_size
     if not least <= requested_batch_size <= most:
         raise row.wrong(
             "requested_batch_size", f"must be from {least} to {most}, not {requested_batch_size}"
         )
+    if batch.initial_batch_size != profile.contract.initial_batch_size:
+        row.text("work_examples")  # the profile counts its work at another batch size
     gpus = _gpus(row, profile)
     requested_gpus = row.whole("requested_gpus")
     if requested_gpus not in gpus.allowed(requested_gpus):
@@ -114,6 +116,8 @@ def _batch(row: Row, default: BatchContract) -> BatchContract:
         max_accum_steps=row.whole("max_accum_steps", str(default.max_accum_steps), least=0),
         mode=mode,
     )
+    if not batch.adapts and batch.max_batch_size != initial:
+        raise row.wrong("max_batch_size", f"must be {initial} where the mode is {mode}")
     for low, high in (
         ("initial_batch_size", "max_batch_size"),
         ("min_batch_per_gpu", "max_batch_per_gpu"),
