@@ -97,8 +97,12 @@ class Executor:
         match command:
             case RunJob():
                 job = self._jobs[command.job.job_id]
-                job.at_s = now_s
-                job.hold(command.allocation, command.generation, now_s + self._restart_s)
+                job.hold(
+                    command.allocation,
+                    command.generation,
+                    now_s=now_s,
+                    restart_s=self._restart_s,
+                )
                 self._holding[command.job.job_id] = job
                 self._agents.start(job, adapts=command.adapts)
             case StopJob():

@@ -86,11 +86,6 @@ class JobTruth:
     ends, so progress is exact.
     """
 
-    __slots__ = (
-        "allocation", "at_s", "choice", "ends", "epoch", "finished", "generation", "profile",
-        "progress", "ready_s", "samples", "shape", "spec", "speed", "speeds", "started", "work",
-    )  # fmt: skip
-
     def __init__(self, spec: JobSpec, profile: JobProfile, speeds: Speeds) -> None:
         self.spec = spec
         self.profile = profile
@@ -102,6 +97,7 @@ class JobTruth:
         self.samples = 0.0
         self.at_s = spec.submitted_s
         self.ready_s = math.inf  # when the first step on this allocation is made
+        self.restart_s: float | None = None  # how long it took to get there
         self.started = False  # whether that has been said
         self.allocation = Allocation()
         self.shape: Shape = ()
@@ -110,12 +106,16 @@ class JobTruth:
         self.speed: Speed | None = None
         self.finished = False
 
-    def hold(self, allocation: Allocation, generation: int, ready_s: float) -> None:
-        """Give it GPUs; it makes no progress before it is ready."""
+    def hold(
+        self, allocation: Allocation, generation: int, *, now_s: float, restart_s: float
+    ) -> None:
+        """Give it GPUs; it makes no progress before it has restarted on them."""
         self.allocation = allocation
         self.shape = tuple(count for _, count in allocation.per_node)
         self.generation = generation
-        self.ready_s = ready_s
+        self.at_s = now_s
+        self.ready_s = now_s + restart_s
+        self.restart_s = restart_s
         self.started = False
 
     def drop(self) -> None:
