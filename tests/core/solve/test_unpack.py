@@ -84,7 +84,11 @@ def test_a_rounded_relaxation_never_overfills_a_node_nor_shares_it_between_spann
 
 def test_patterns_say_who_shares_a_node() -> None:
     pair = Filled(
-        room=4, flagged=False, patterns=np.array([[0, 2, 0, 0], [1, 0, 1, 0]]), times=np.ones(2)
+        room=4,
+        flagged=False,
+        node=None,
+        patterns=np.array([[0, 2, 0, 0], [1, 0, 1, 0]]),
+        times=np.ones(2),
     )
     task = problem([4, 4], jobs=4)
     alloc = place(task, choice(4, local={0: 2, 1: 1, 2: 2, 3: 3}, filled=(pair,), pieces=[[0]] * 4))

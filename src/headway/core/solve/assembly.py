@@ -45,8 +45,7 @@ class Assembly:
     ) -> Int64[IntArray, " block"]:
         """Add variables between 0 and ``upper``; their indices."""
         count = len(cost)
-        above = np.broadcast_to(np.asarray(upper, dtype=np.float64), count)
-        self._columns.append((cost, above, np.full(count, integer)))
+        self._columns.append((cost, _of_length(count, upper), np.full(count, integer)))
         self.columns += count
         return np.arange(self.columns - count, self.columns)
 
@@ -54,10 +53,7 @@ class Assembly:
         self, count: int, lower: ArrayLike = -np.inf, upper: ArrayLike = np.inf
     ) -> Int64[IntArray, " block"]:
         """Add constraints without entries yet; their indices."""
-        below, above = (
-            np.broadcast_to(np.asarray(side, dtype=np.float64), count) for side in (lower, upper)
-        )
-        self._rows.append((below, above))
+        self._rows.append((_of_length(count, lower), _of_length(count, upper)))
         self.rows += count
         return np.arange(self.rows - count, self.rows)
 
@@ -68,9 +64,7 @@ class Assembly:
         value: ArrayLike = 1.0,
     ) -> None:
         """Add to the matrix; entries of the same row and column add up."""
-        self._entries.append(
-            (row, column, np.broadcast_to(np.asarray(value, dtype=np.float64), len(row)))
-        )
+        self._entries.append((row, column, _of_length(len(row), value)))
 
     def program(self) -> Program:
         """The program so far."""
@@ -95,3 +89,9 @@ class Assembly:
             indices=row.astype(np.int32),
             values=np.add.reduceat(value, first) if len(first) else value,
         )
+
+
+def _of_length(count: int, value: ArrayLike) -> FloatArray:
+    """A number repeated, or an array as it is (``broadcast_to`` takes ten times as long)."""
+    array = np.asarray(value, dtype=np.float64)
+    return np.full(count, array) if array.ndim == 0 else array

@@ -57,18 +57,19 @@ class Options:
             ]
         )
         finite = np.abs(np.concatenate([cost, problem.cost_none[np.isfinite(problem.cost_none)]]))
-        positive = finite[finite > 0]
-        scale = float(np.median(positive)) if len(positive) else 1.0
+        positive = np.sort(finite[finite > 0])
+        scale = float(positive[len(positive) // 2]) if len(positive) else 1.0
         none = np.where(np.isfinite(problem.cost_none), _capped(problem.cost_none / scale), np.inf)
         return _capped(cost / scale), none, scale
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filled:
-    """How often each pattern fills the nodes of one class."""
+    """How often each pattern fills the nodes of one class, or one wide node."""
 
     room: int
     flagged: bool  # a job that spans several nodes stays on them
+    node: int | None  # the wide node that all patterns share, if it is one
     patterns: Int64[IntArray, "patterns sizes"]
     times: Float64[FloatArray, " patterns"]
 

@@ -79,8 +79,12 @@ def _slots(
     """Size and node of every slot that the chosen patterns cut."""
     sizes, nodes = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
     for filled in choice.filled:
-        of_class = np.flatnonzero((free == filled.room) & (flagged == filled.flagged))
-        patterns = filled.patterns[_whole(filled, len(of_class))]
+        if filled.node is None:
+            of_class = np.flatnonzero((free == filled.room) & (flagged == filled.flagged))
+            patterns = filled.patterns[_whole(filled, len(of_class))]
+        else:
+            of_class = np.array([filled.node])
+            patterns = np.floor(filled.times + 1e-6).astype(np.int64)[None, :] @ filled.patterns
         pattern, which = np.nonzero(patterns)
         times = patterns[pattern, which]
         sizes.append(np.repeat(choice.sizes[which], times))
