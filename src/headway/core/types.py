@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from math import inf
 from typing import Self
 
 import numpy as np
@@ -112,6 +111,15 @@ class GpuBounds:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """How to start a job's workers; absent where nothing is really started."""
+
+    command: tuple[str, ...]
+    workdir: str
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobSpec:
     """One training run as its owner asked for it."""
 
@@ -126,11 +134,12 @@ class JobSpec:
     weight: float = 1.0
     preemptible: bool = True
     work_examples: float | None = None  # scale-invariant examples to the end, if declared
+    launch: Launch | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThroughputParams:
-    """theta_sys (Pollux, Eqn. 8-11). An infinite error means: never fitted, only a prior."""
+    """theta_sys (Pollux, Eqn. 8-11)."""
 
     alpha_grad_s: float
     beta_grad_s: float  # for each example of the per-GPU batch
@@ -152,12 +161,30 @@ class JobReport:
     accum_steps: int  # s
     batch_size: int  # M
     restart_s: float | None = None  # measured restart delay; None until there was one
-    fit_error: float = inf  # root mean squared log error of the fit
+    fit_error: float | None = None  # root mean squared log error; None: only a prior
     noise_scale_error: float | None = None  # standard error of phi
     metric: float | None = None  # the owner's own metric, last value
     loss: float | None = None
     samples: int = 0  # examples read so far
     epoch: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchChange:
+    """One record of the batch contract: what the agent changed, on what grounds."""
+
+    samples: int  # read before the change
+    gpus: int
+    batch_per_gpu: int
+    accum_steps: int
+    old_batch_size: int
+    new_batch_size: int
+    lr_factor: float  # on the owner's learning rate, after the change
+    lr_rule: str
+    noise_scale: float | None
+    noise_scale_error: float | None
+    predicted_gain: float  # goodput after over goodput before, by the model
+    why: str  # one clause for people
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

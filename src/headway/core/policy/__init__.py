@@ -1,1 +1,55 @@
 """One file, one policy; the registry of all of them."""
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from difflib import get_close_matches
+from typing import Any
+
+from headway.core.errors import InvalidInputError
+from headway.core.policy.base import Policy, Traits
+from headway.core.policy.fifo import Fifo
+from headway.core.policy.las import Las
+from headway.core.policy.pollux import Pollux
+
+POLICIES: dict[str, Any] = {"fifo": Fifo, "las": Las, "pollux": Pollux}
+DEFAULT = "pollux"
+
+__all__ = ["DEFAULT", "POLICIES", "Policy", "Traits", "make"]
+
+
+def make(name: str, settings: Mapping[str, str] | None = None) -> Policy[Any]:
+    """A policy by name; settings are its own fields as text, as in ``--set pollux.p=-1``.
+
+    Raises:
+        InvalidInputError: no such policy, no such field, or a value of another type.
+    """
+    if name not in POLICIES:
+        raise InvalidInputError(f"unknown policy {name!r}; choose one of {_known(name, POLICIES)}")
+    policy = POLICIES[name]()
+    kinds = {field.name: type(getattr(policy, field.name)) for field in fields(policy)}
+    changed: dict[str, Any] = {}
+    for key, text in (settings or {}).items():
+        if key not in kinds:
+            raise InvalidInputError(
+                f"policy {name} has no setting {key!r}; it has {_known(key, kinds)}"
+            )
+        changed[key] = _parsed(f"{name}.{key}", text, kinds[key])
+    made: Policy[Any] = replace(policy, **changed)
+    return made
+
+
+def _parsed(key: str, text: str, kind: type) -> object:
+    if kind is bool:
+        if text.lower() in {"true", "false"}:
+            return text.lower() == "true"
+        raise InvalidInputError(f"{key} must be true or false, not {text!r}")
+    try:
+        value: object = kind(text)
+    except ValueError:
+        raise InvalidInputError(f"{key} must be of type {kind.__name__}, not {text!r}") from None
+    return value
+
+
+def _known(wrong: str, known: Mapping[str, object]) -> str:
+    """The close ones if there are any, else all."""
+    return ", ".join(get_close_matches(wrong, known) or sorted(known)) or "none"

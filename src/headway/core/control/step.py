@@ -1,0 +1,113 @@
+"""The scheduler: ``(state, event, policy, rng) -> (state, commands)``. Drivers fetch and carry."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from headway.core.control.commands import Command, RunJob, StopJob, StopReason
+from headway.core.control.events import (
+    Change,
+    Event,
+    JobCancelled,
+    NodeLost,
+    RoundDecided,
+    RoundStarted,
+)
+from headway.core.control.fold import fold
+from headway.core.control.lifecycle import Phase
+from headway.core.control.state import JobState, Memory, State
+from headway.core.policy.base import Policy
+from headway.core.types import Decision
+
+
+def step(
+    state: State[Memory], event: Event, policy: Policy[Memory], rng: np.random.Generator
+) -> tuple[State[Memory], tuple[Command, ...]]:
+    """The state after the event, and what an engine must do about it.
+
+    At a round start the policy is asked; its decision is an event of its own, kept in
+    ``state.decided`` until the next one. ``records`` gives what belongs in the log.
+    """
+    after = fold(state, event)
+    match event:
+        case RoundStarted():
+            return _round(after, event, policy, rng)
+        case JobCancelled():
+            return after, _cancel(state, event)
+        case NodeLost():
+            return after, _lost(state, after)
+        case _:
+            return after, ()
+
+
+def records(event: Event, after: State[Memory]) -> tuple[Event, ...]:
+    """What a driver writes into the log for an event: it, and the decision it led to."""
+    if isinstance(event, RoundStarted) and after.decided is not None:
+        return event, after.decided
+    return (event,)
+
+
+def _round(
+    state: State[Memory], event: RoundStarted, policy: Policy[Memory], rng: np.random.Generator
+) -> tuple[State[Memory], tuple[Command, ...]]:
+    decision, memory = policy.decide(state.snapshot(), state.memory, rng)
+    decided = RoundDecided(
+        at_s=event.at_s,
+        round_index=state.round_index + 1,
+        changes=_changes(state, decision),
+        reasons=tuple(r for r in decision.reasons if state.jobs[r.job_id].reason is not r.code),
+        objective=decision.objective,
+        gap=decision.gap,
+        solver=decision.solver,
+    )
+    after = replace(fold(state, decided), memory=memory, decided=decided)
+    return after, _commands(after, decided, adapts=policy.traits.adapts_batch_size)
+
+
+def _changes(state: State[Memory], decision: Decision) -> tuple[Change, ...]:
+    return tuple(
+        Change(job_id=job_id, generation=job.generation + 1, allocation=decision.of(job_id))
+        for job_id, job in state.jobs.items()
+        if decision.of(job_id) != job.allocation
+    )
+
+
+def _commands(state: State[Memory], decided: RoundDecided, *, adapts: bool) -> tuple[Command, ...]:
+    """Those that free GPUs first, so that an engine can carry them out in this order."""
+    commands: list[Command] = []
+    for change in sorted(decided.changes, key=lambda change: change.allocation.gpus):
+        job = state.jobs[change.job_id]
+        if change.allocation:
+            commands.append(_run(job, adapts=adapts))
+        else:
+            commands.append(_stop(job, StopReason.YIELD))
+    return tuple(commands)
+
+
+def _run(job: JobState, *, adapts: bool) -> RunJob:
+    return RunJob(
+        job=job.spec,
+        allocation=job.allocation,
+        generation=job.generation,
+        adapts=adapts and job.spec.batch.adapts,
+    )
+
+
+def _stop(job: JobState, why: StopReason) -> StopJob:
+    return StopJob(job_id=job.spec.job_id, generation=job.generation, why=why)
+
+
+def _cancel(before: State[Memory], event: JobCancelled) -> tuple[Command, ...]:
+    job = before.jobs.get(event.job_id)
+    if job is None or job.phase is Phase.QUEUED:
+        return ()
+    return (_stop(job, StopReason.CANCEL),)
+
+
+def _lost(before: State[Memory], after: State[Memory]) -> tuple[Command, ...]:
+    """Workers on the nodes that are left must not wait for those that are gone."""
+    return tuple(
+        _stop(job, StopReason.YIELD)
+        for job_id, job in after.jobs.items()
+        if before.jobs[job_id].allocation and not job.allocation
+    )

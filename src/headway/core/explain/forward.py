@@ -1,0 +1,63 @@
+"""A pure loop in virtual time: pop an event, step, let the effects push what will follow.
+
+A simulator passes effects that know how jobs really behave; a service that wants an ETA passes
+effects that know only what the jobs have reported.
+"""
+
+from collections.abc import Callable, Iterable
+from heapq import heappop, heappush
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from headway.core.control.commands import Command
+from headway.core.control.events import Event
+from headway.core.control.state import Memory, State
+from headway.core.control.step import records, step
+from headway.core.policy.base import Policy
+
+Push = Callable[[Event], None]
+
+
+class Queue:
+    """A heap of ``(time, order, event)``: events at one time leave in the order they came."""
+
+    def __init__(self, events: Iterable[Event] = ()) -> None:
+        self._heap: list[tuple[float, int, Event]] = []
+        self._order = count()
+        for event in events:
+            self.push(event)
+
+    def push(self, event: Event) -> None:
+        """Put an event at its time."""
+        heappush(self._heap, (event.at_s, next(self._order), event))
+
+    def pop(self) -> Event:
+        """The earliest event."""
+        return heappop(self._heap)[2]
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+
+Effects = Callable[[State[Any], Event, tuple[Command, ...], Push], None]
+"""What the world does about an event and its commands: it pushes the events that will follow."""
+
+
+def forward(
+    state: State[Memory],
+    queue: Queue,
+    policy: Policy[Memory],
+    rng: np.random.Generator,
+    effects: Effects,
+    record: Callable[[Event], None],
+) -> State[Memory]:
+    """Run until nothing more will happen; ``record`` is told everything that did."""
+    while queue:
+        event = queue.pop()
+        state, commands = step(state, event, policy, rng)
+        for recorded in records(event, state):
+            record(recorded)
+        effects(state, event, commands, queue.push)
+    return state

@@ -1,0 +1,51 @@
+"""Events as lines of JSON and back: the format of every event log, simulated or real.
+
+A line is ``{"event": NAME, "at_s": SECONDS, ...}``. Numbers must be finite: JSON has no infinity.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import get_args
+
+import msgspec
+
+from headway.core.control.events import Event
+from headway.core.errors import InvalidInputError
+
+_KINDS: dict[str, type[Event]] = {kind.__name__: kind for kind in get_args(Event)}
+_encoder = msgspec.json.Encoder(order="deterministic")
+
+
+def encode(event: Event) -> bytes:
+    """One event as one line, without its line end; equal events give equal bytes."""
+    fields = msgspec.to_builtins(event)
+    return _encoder.encode({"event": type(event).__name__, **fields})
+
+
+def decode(line: bytes) -> Event:
+    """One line as an event.
+
+    Raises:
+        InvalidInputError: not JSON, an unknown kind of event, a field missing or of another type.
+    """
+    try:
+        fields = msgspec.json.decode(line)
+        kind = _KINDS[fields.pop("event")]
+        return msgspec.convert(fields, kind)
+    except (KeyError, AttributeError, TypeError) as error:
+        raise InvalidInputError(f"not an event: {error}") from None
+    except msgspec.MsgspecError as error:
+        raise InvalidInputError(f"not an event: {error}") from None
+
+
+def read(lines: Iterable[bytes]) -> Iterator[Event]:
+    """The events of a log.
+
+    Raises:
+        InvalidInputError: with the number of the line that cannot be read.
+    """
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            try:
+                yield decode(line)
+            except InvalidInputError as error:
+                raise InvalidInputError(f"line {number}: {error}") from None

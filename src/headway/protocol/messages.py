@@ -1,0 +1,131 @@
+"""What an agent tells the service, and what it is told in return.
+
+An agent asks often and the service answers at once: the answer is always the whole wanted state of
+the job, so a lost message or a restarted service costs nothing.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeVar
+
+import msgspec
+
+from headway.core.errors import InvalidInputError
+from headway.core.types import BatchChange, BatchContract, JobReport
+
+VERSION = 1
+
+
+class AgentPhase(StrEnum):
+    """Where the workers of a job are."""
+
+    IDLE = "idle"  # no worker is alive; the GPUs are free
+    STARTING = "starting"  # workers are being started
+    RUNNING = "running"  # every worker of the generation has made a step
+    YIELDING = "yielding"  # on their way to a step boundary and a checkpoint
+    FINISHED = "finished"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochCount:
+    """How often the samples of one epoch were read, counted by the job itself."""
+
+    epoch: int
+    samples: int
+    read_least: int
+    read_most: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentReport:
+    """One message of an agent. News (changes, epochs) is sent once it is acknowledged or again."""
+
+    job_id: str
+    phase: AgentPhase
+    generation: int  # of the workers that are alive, or were last
+    sequence: int = 0  # counts the messages of an agent; a repeated one is ignored
+    report: JobReport | None = None
+    changes: tuple[BatchChange, ...] = ()
+    epochs: tuple[EpochCount, ...] = ()
+    message: str = ""  # why it failed
+    version: int = VERSION
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Directive:
+    """What an agent must make true: these slots, or none.
+
+    Slots are GPU indices of the agent's node, or CPU slots where there is no GPU.
+    """
+
+    generation: int
+    slots: tuple[int, ...]
+    adapts: bool
+    cancel: bool = False  # stop for good, no checkpoint needed
+    report_every_s: float = 1.0
+    version: int = VERSION
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerOrders:
+    """What a worker process reads at its start, from the file that HEADWAY_ORDERS names."""
+
+    job_id: str
+    generation: int
+    job_dir: str  # checkpoints, counters, logs
+    batch: BatchContract
+    requested_batch_size: int
+    adapts: bool
+    work_examples: float | None = None
+    report_every_s: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerNews:
+    """One line that worker 0 writes to its agent: what goes into the next AgentReport."""
+
+    stepped: bool = False  # the first step of this generation is made, by all workers
+    report: JobReport | None = None
+    changes: tuple[BatchChange, ...] = ()
+    epochs: tuple[EpochCount, ...] = ()
+
+
+M = TypeVar("M", "AgentReport", "Directive", "WorkerOrders", "WorkerNews")
+Message = AgentReport | Directive | WorkerOrders | WorkerNews
+
+
+def encode(message: Message) -> bytes:
+    """A message as one line of JSON."""
+    return msgspec.json.encode(message)
+
+
+def decode_report(body: bytes) -> AgentReport:
+    """The body of an agent's request.
+
+    Raises:
+        InvalidInputError: not JSON, a field missing or of another type.
+    """
+    return _decoded(body, AgentReport)
+
+
+def decode_directive(body: bytes) -> Directive:
+    """The service's answer; raises InvalidInputError as ``decode_report`` does."""
+    return _decoded(body, Directive)
+
+
+def decode_orders(body: bytes) -> WorkerOrders:
+    """A worker's orders; raises InvalidInputError as ``decode_report`` does."""
+    return _decoded(body, WorkerOrders)
+
+
+def decode_news(line: bytes) -> WorkerNews:
+    """A line from worker 0; raises InvalidInputError as ``decode_report`` does."""
+    return _decoded(line, WorkerNews)
+
+
+def _decoded(body: bytes, kind: type[M]) -> M:
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.MsgspecError as error:
+        raise InvalidInputError(f"{kind.__name__}: {error}") from None
