@@ -94,8 +94,8 @@ def test_step_time_grows_with_the_batch_and_with_passes(
     for several in (LOCAL, SEVERAL):
         step_s = step_time_s(theta, gpus, several, m, s)
         assert np.all(np.diff(step_s, axis=0) > 0)
-        assert np.all(np.diff(step_s, axis=1) >= 0)
-        assert step_s[0, 0] < step_s[0, 2]
+        assert np.all(np.diff(step_s, axis=1) >= 0)  # a pass may hide behind synchronisation
+        assert np.all(np.diff(step_s[1:], axis=1) > 0)  # but not one that is accumulated
 
 
 @given(theta=thetas(), batch=st.integers(1, 10_000))

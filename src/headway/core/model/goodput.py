@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from headway.core.model.efficiency import assumed_noise_scale, efficiency
 from headway.core.model.search import LEAST_PASS_S, Problem, search
-from headway.core.model.throughput import stack, step_time_s, sync_time_s
+from headway.core.model.throughput import UNREPORTED, stack, step_time_s, sync_time_s
 from headway.core.types import (
     BatchContract,
     BoolArray,
@@ -18,21 +18,11 @@ from headway.core.types import (
     Int64,
     IntArray,
     JobReport,
-    ThroughputParams,
 )
 
-# What is assumed of a job that never reported: no synchronisation, a pass as long as its batch,
-# and (next to) every example counts in full. So it scales perfectly, in units of its own.
-UNREPORTED = ThroughputParams(
-    alpha_grad_s=0.0,
-    beta_grad_s=1.0,
-    alpha_local_s=0.0,
-    beta_local_s=0.0,
-    alpha_node_s=0.0,
-    beta_node_s=0.0,
-    gamma=1.0,
-)
-_UNREPORTED_NOISE = 1e8  # initial batches; finite, so that M0 is still the best batch size
+# Next to every example of a job that never reported counts in full; finite, so that M0 is
+# still its best batch size
+_UNREPORTED_NOISE = 1e8  # initial batches
 WORTH_A_CHANGE = 0.05  # predicted gain below which (m, s) stay as they are (section 4.1)
 
 

@@ -13,6 +13,18 @@ PARAMETERS = tuple(field.name for field in fields(ThroughputParams))  # columns 
 _row = attrgetter(*PARAMETERS)
 _ALPHA_GRAD, _BETA_GRAD, _ALPHA_LOCAL, _BETA_LOCAL, _ALPHA_NODE, _BETA_NODE, _GAMMA = range(7)
 
+# What is assumed of a job that never reported: no synchronisation, and a pass as long as its batch.
+# So it scales perfectly, in seconds of its own.
+UNREPORTED = ThroughputParams(
+    alpha_grad_s=0.0,
+    beta_grad_s=1.0,
+    alpha_local_s=0.0,
+    beta_local_s=0.0,
+    alpha_node_s=0.0,
+    beta_node_s=0.0,
+    gamma=1.0,
+)
+
 
 def stack(params: Sequence[ThroughputParams]) -> Float64[FloatArray, "jobs 7"]:
     """One row a job, columns in the order of the fields of ``ThroughputParams``."""
