@@ -85,7 +85,7 @@ def search(problem: Problem) -> Choice:
     best = _at_memory_limit(ask, last).or_better(best)
     rows, passes = np.arange(last.size), last
     dearer = ask.alpha_s * ask.gpus * (ask.noise_scale / ask.most_batch_size + 1)  # fact 3
-    while rows.size:
+    while True:
         passes = passes + 1
         may_win = (passes <= ask.most_passes) & (bound + dearer < best.cost[rows] * (1 - 1e-10))
         may_win &= ask.gpus * passes * ask.least_batch_per_gpu <= ask.most_batch_size
@@ -207,7 +207,7 @@ def _root(ask: Problem, passes: Choices, low: Choices, high: Choices) -> Choices
     squared = ask.noise_scale * (passes * ask.alpha_s + ask.sync_s)
     squared /= passes**2 * ask.beta_s * ask.gpus
     x = np.minimum(np.maximum(np.log(squared) / 2, left), right)
-    for _ in range(_NEWTON_STEPS):
+    for _ in range(_NEWTON_STEPS):  # pragma: no branch
         value, bend = _slope(ask, passes, np.exp(x))
         left, right = np.where(value < 0, x, left), np.where(value > 0, x, right)
         with np.errstate(divide="ignore", invalid="ignore"):
