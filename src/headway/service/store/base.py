@@ -15,10 +15,13 @@ from headway.core.control.events import (
     JobFinished,
     JobSubmitted,
 )
+from headway.core.errors import UnavailableError
 from headway.core.ids import JobId
 from headway.protocol import eventlog
 
-ENDS = (JobFinished, JobFailed, JobCancelled)
+
+class StoreError(UnavailableError):
+    """The event log cannot be opened, read or written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,7 @@ class Store(Protocol):
 
         Raises:
             InvalidInputError: an event that may be there once only is there already.
-            UnavailableError: the store cannot be written; nothing of this was kept.
+            StoreError: the store cannot be written; nothing of this was kept.
         """
         ...
 

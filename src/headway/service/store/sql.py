@@ -11,11 +11,11 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from headway.core.control.commands import Command
 from headway.core.control.events import Event
-from headway.core.errors import InvalidInputError, UnavailableError
+from headway.core.errors import InvalidInputError
 from headway.core.ids import JobId
 from headway.protocol import eventlog
 from headway.service.store import codec, tables
-from headway.service.store.base import Logged, job_of, line, once
+from headway.service.store.base import Logged, StoreError, job_of, line, once
 
 PAGE = 1000  # events read at a time
 _PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=5000")
@@ -29,7 +29,7 @@ class SqlStore:
         """Open, and make the tables if there are none.
 
         Raises:
-            UnavailableError: it cannot be opened, or another version of Headway wrote it.
+            StoreError: it cannot be opened, or another version of Headway wrote it.
         """
         self._where = url.removeprefix("sqlite:///")
         with self._errors("opened"):
@@ -104,7 +104,7 @@ class SqlStore:
             if version is None:
                 connection.execute(insert(tables.about), {"one": 1, "version": tables.VERSION})
             elif version != tables.VERSION:
-                raise UnavailableError(
+                raise StoreError(
                     f"{self._where} has version {version} of the tables, this Headway knows "
                     f"{tables.VERSION}; start the Headway that wrote it"
                 )
@@ -117,7 +117,7 @@ class SqlStore:
             raise InvalidInputError(f"is in the log already: {error.orig}") from error
         except SQLAlchemyError as error:
             cause = getattr(error, "orig", None) or error
-            raise UnavailableError(
+            raise StoreError(
                 f"the event log {self._where} cannot be {done}: {cause}; free the disk or "
                 "name another place with --state"
             ) from error
