@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 TORCH = torch==2.13.0
 
-.PHONY: demo test check bench docs clean
+.PHONY: demo test check bench docs lock clean
 
 $(STAMP): pyproject.toml requirements/dev.txt
 	$(PYTHON) -m venv $(VENV)
@@ -32,6 +32,10 @@ bench: $(STAMP)
 
 docs: $(STAMP)
 	$(BIN)/mkdocs build --strict --quiet
+
+lock:
+	uv pip compile --universal --python-version 3.11 --extra service --no-header --no-emit-index-url --no-annotate \
+	  pyproject.toml requirements/dev.in -o requirements/dev.txt
 
 clean:
 	rm -rf $(VENV) site out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
