@@ -37,6 +37,22 @@ class Client:
         handlers = [urllib.request.ProxyHandler({})] if local else []
         self._opener = urllib.request.build_opener(*handlers)
 
+    @classmethod
+    def find(cls, *, url: str | None = None, state: str | Path | None = None) -> "Client":
+        """The service at this address; without one, that of the state directory.
+
+        Raises:
+            UnavailableError: there is none.
+        """
+        directory = Path(state).expanduser() if state else default_state_dir(os.environ)
+        url = url or (None if state else os.environ.get(URL)) or _address(directory)
+        token_file = Path((None if state else os.environ.get(TOKEN_FILE)) or directory / TOKEN)
+        try:
+            token = token_file.read_text().strip()
+        except OSError:  # the service says what it misses
+            token = None
+        return cls(url, token)
+
     def get(self, path: str, **query: object) -> Any:
         """The answer to a GET."""
         return self._call("GET", path, query)
@@ -53,7 +69,7 @@ class Client:
         self, method: str, path: str, query: Mapping[str, object], body: object = None
     ) -> Any:
         given = {key: value for key, value in query.items() if value is not None}
-        url = f"{self.url}/api/v1{quote(path)}" + (f"?{urlencode(given)}" if given else "")
+        url = f"{self.url}{quote(path)}" + (f"?{urlencode(given)}" if given else "")
         data = None if body is None else _encoded(body)
         request = urllib.request.Request(url, data=data, method=method)
         request.add_header("Content-Type", "application/json")
@@ -73,22 +89,6 @@ class Client:
                 f"nothing answers on {self.url} ({why}); start a service with `headway serve`, "
                 "or name one with --url"
             ) from None
-
-
-def connect(url: str | None, state: str | None) -> Client:
-    """The service at this address; without one, that of the state directory.
-
-    Raises:
-        UnavailableError: there is none.
-    """
-    directory = Path(state).expanduser() if state else default_state_dir(os.environ)
-    url = url or os.environ.get(URL) or _address(directory)
-    token_file = Path(os.environ.get(TOKEN_FILE) or directory / TOKEN)
-    try:
-        token = token_file.read_text().strip()
-    except OSError:  # the service says what it misses
-        token = None
-    return Client(url, token)
 
 
 def service_options(command: F) -> F:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from headway.cli.client import Client, connect, service_options
+from headway.cli.client import Client, service_options
 from headway.cli.output import print_json, print_table
 from headway.core.errors import InvalidInputError
 
@@ -20,7 +20,7 @@ Fields = Mapping[str, Any]
 @service_options
 def jobs_command(ended: bool, url: str | None, state: str | None, as_json: bool) -> None:
     """List jobs: where they are, what they hold, and why."""
-    answer = connect(url, state).get("/jobs", ended="true" if ended else None)
+    answer = Client.find(url=url, state=state).get("/api/v1/jobs", ended="true" if ended else None)
     if as_json:
         print_json(answer)
     elif answer["jobs"]:
@@ -35,7 +35,7 @@ def jobs_command(ended: bool, url: str | None, state: str | None, as_json: bool)
 @service_options
 def show_command(job: str, url: str | None, state: str | None, as_json: bool) -> None:
     """Show one job in full: what it holds, why, how far it is, and how it came there."""
-    answer = connect(url, state).get(f"/jobs/{job}")
+    answer = Client.find(url=url, state=state).get(f"/api/v1/jobs/{job}")
     if as_json:
         print_json(answer)
         return
@@ -55,8 +55,8 @@ def logs_command(
     job: str, follow: bool, tail: int | None, url: str | None, state: str | None, as_json: bool
 ) -> None:
     """Print what a job has printed."""
-    client = connect(url, state)
-    part = client.get(f"/jobs/{job}/logs", tail=None if tail is None else 1 << 20)
+    client = Client.find(url=url, state=state)
+    part = client.get(f"/api/v1/jobs/{job}/logs", tail=None if tail is None else 1 << 20)
     if as_json:
         print_json(part)
         return
@@ -67,7 +67,7 @@ def logs_command(
     while not _all_read(part) or (follow and not part["ended"]):
         if _all_read(part):
             time.sleep(FOLLOW_S)
-        part = client.get(f"/jobs/{job}/logs", offset=part["next_offset"])
+        part = client.get(f"/api/v1/jobs/{job}/logs", offset=part["next_offset"])
         click.echo(part["text"], nl=False)
 
 
@@ -78,7 +78,7 @@ def cancel_command(
     jobs: tuple[str, ...], url: str | None, state: str | None, as_json: bool
 ) -> None:
     """Cancel jobs: their GPUs are freed for good."""
-    client = connect(url, state)
+    client = Client.find(url=url, state=state)
     cancelled, wrong = _cancel_all(client, jobs)
     if as_json:
         print_json({"jobs": cancelled})
@@ -97,7 +97,7 @@ def _cancel_all(
     wrong: list[InvalidInputError] = []
     for job in jobs:
         try:
-            cancelled.append(client.delete(f"/jobs/{job}"))
+            cancelled.append(client.delete(f"/api/v1/jobs/{job}"))
         except InvalidInputError as error:
             wrong.append(error)
     return cancelled, wrong

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from headway.cli.client import connect, service_options
+from headway.cli.client import Client, service_options
 from headway.cli.output import print_json
 from headway.core.errors import InvalidInputError
 
@@ -57,8 +57,8 @@ def submit_command(
     headway submit --gpus 1-4 --batch 32-512 --mode adaptive -- python train.py --epochs 20
     """
     body = job(file, ctx.meta["run"], options)
-    client = connect(url, state)
-    answer = client.post("/jobs", body, dry_run="true" if dry_run else None)
+    client = Client.find(url=url, state=state)
+    answer = client.post("/api/v1/jobs", body, dry_run="true" if dry_run else None)
     if as_json:
         print_json(answer)
     elif dry_run:

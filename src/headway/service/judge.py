@@ -1,6 +1,6 @@
 """Pure questions of the runner: is this news, does this command still hold, what must run now."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -83,14 +83,13 @@ def same_run(before: RunOpened | None, now: RunOpened) -> bool:
     return before is not None and replace(before, at_s=now.at_s) == now
 
 
-def stopped_unseen(state: State[Any], held: Iterable[JobId], now_s: float) -> Sequence[Event]:
-    """Jobs that were told to stop and are gone: a service that was down could not see them go."""
-    alive = set(held)
-    return [
-        JobStopped(at_s=now_s, job_id=job_id, generation=job.generation)
+def leaving(state: State[Any]) -> tuple[StopJob, ...]:
+    """Who was told to stop: told again, for a service that was down could not see them go."""
+    return tuple(
+        StopJob(job_id=job_id, generation=job.generation, why=StopReason.YIELD)
         for job_id, job in state.jobs.items()
-        if job.phase is Phase.STOPPING and job_id not in alive
-    ]
+        if job.phase is Phase.STOPPING
+    )
 
 
 def news(message: AgentReport, now_s: float) -> tuple[Event, ...]:

@@ -1,13 +1,14 @@
 """Builds a service out of its parts and runs it; the only place that does."""
 
 import logging
+import os
 import signal
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -20,8 +21,11 @@ from headway.core.ids import NodeId
 from headway.core.policy import make
 from headway.core.types import Node
 from headway.engines.base import Engine
+from headway.engines.local import LocalEngine
 from headway.engines.memory import MemoryEngine
-from headway.protocol.environment import LOG_FILE
+from headway.engines.slots import Slots
+from headway.protocol.environment import TOKEN_FILE, URL, URL_FILE
+from headway.protocol.jobdir import JobDir
 from headway.service import files
 from headway.service.api import Desk, create_app
 from headway.service.lock import StateLock
@@ -69,7 +73,7 @@ def serve(settings: Settings, announce: Callable[[Ready], None]) -> None:
             store=store,
             settings=settings,
             token=token,
-            log_file=lambda job_id: settings.jobs_dir / job_id / LOG_FILE,
+            log_file=lambda job_id: JobDir(settings.jobs_dir / job_id).log_file,
             started_s=time.time(),
         )
         with _signals(stop), _listening(desk, listener):
@@ -99,12 +103,26 @@ def _parts(settings: Settings, store: SqlStore, engine: Engine, policy: Any) -> 
     )
 
 
+def _local(settings: Settings, url: str) -> Engine:
+    """Processes of this machine."""
+    slots = Slots.found(cpu_slots=settings.slots or os.cpu_count() or 1)
+    if slots.devices and settings.slots is not None:
+        devices = slots.devices[: settings.slots]
+        slots = replace(slots, count=len(devices), devices=devices)
+    environment = {
+        URL: url,
+        URL_FILE: str(settings.url_file),
+        TOKEN_FILE: str(settings.token_file),
+    }
+    return LocalEngine(settings.state, slots, environment=environment)
+
+
 def _memory(settings: Settings, url: str) -> Engine:
     """Jobs are remembered and never run; to try the API out."""
     return MemoryEngine((Node(node_id=NodeId("memory"), gpus=settings.slots or 4),))
 
 
-ENGINES: dict[str, Callable[[Settings, str], Engine]] = {"memory": _memory}
+ENGINES: dict[str, Callable[[Settings, str], Engine]] = {"local": _local, "memory": _memory}
 
 
 def _engine(settings: Settings, url: str) -> Engine:

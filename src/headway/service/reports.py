@@ -34,6 +34,11 @@ class Reports:
             if message.report is not None:
                 self._waiting[job_id] = message.report
 
+    def offer(self, event: JobReported) -> None:
+        """Take note of a report that the engine has from the agent."""
+        with self._lock:
+            self._waiting[event.job_id] = event.report
+
     def due(self, now_s: float) -> list[JobReported]:
         """Those that have waited long enough."""
         with self._lock:

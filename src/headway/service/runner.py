@@ -128,8 +128,8 @@ class Runner(Generic[Memory]):
         parts.engine.adopt(judge.wanted(self._state, adapts=adapts))
         self._retry = True
         self._apply_pending()
-        for event in judge.stopped_unseen(self._state, parts.engine.holds(), now_s):
-            self._take(event)
+        for stop in judge.leaving(self._state):
+            parts.engine.apply(stop)
 
     def turn(self) -> None:
         """Once around: requests, what the engine has seen, reports, and a round if one is due.
@@ -143,6 +143,9 @@ class Runner(Generic[Memory]):
             seen = self._observe(now_s)
         self._answer_all(asked, now_s)
         for event in seen:
+            if isinstance(event, JobReported):
+                self._reports.offer(event)
+                continue
             for report in self._last_words(event, now_s):
                 self._try(report)
             self._try(event)

@@ -25,7 +25,8 @@ def create_app(desk: Desk) -> FastAPI:
     )
     app.state.desk = desk
     errors.install(app)
-    app.add_api_route("/health", cluster.health, tags=["cluster"], summary="Is it there")
+    for path in ("/health", f"{PREFIX}/health"):
+        app.add_api_route(path, cluster.health, tags=["cluster"], summary="Is it there")
     api = APIRouter(prefix=PREFIX, dependencies=[Depends(_authorised)], responses=errors.RESPONSES)
     for noun in (jobs, agents, cluster, events):
         api.include_router(noun.router)
@@ -44,7 +45,7 @@ def described(app: FastAPI) -> dict[str, Any]:
     schemes = schema.setdefault("components", {}).setdefault("securitySchemes", {})
     schemes["token"] = {"type": "http", "scheme": "bearer"}
     for path, methods in schema["paths"].items():
-        if path.startswith(PREFIX):
+        if not path.endswith("/health"):
             for operation in methods.values():
                 operation["security"] = [{"token": []}]
     return schema

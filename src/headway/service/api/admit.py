@@ -145,7 +145,13 @@ def _command(request: JobRequest) -> list[str]:
 
 def _program(name: str, workdir: Path, env: Mapping[str, str]) -> str | None:
     """The full path, so that a worker need not search where its owner would not."""
+    if name.endswith(".py") and (workdir / name).is_file():
+        return name
     if "/" in name:
         path = workdir / name
         return str(path) if path.is_file() and os.access(path, os.X_OK) else None
-    return shutil.which(name, path=env.get("PATH", os.environ.get("PATH")))
+    found = shutil.which(name, path=env.get("PATH", os.environ.get("PATH")))
+    ours = Path(sys.executable)
+    if found and name.startswith("python") and Path(found).parent == ours.parent:
+        return sys.executable if Path(found).samefile(ours) else found
+    return found
