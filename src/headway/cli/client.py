@@ -69,7 +69,7 @@ class Client:
         self, method: str, path: str, query: Mapping[str, object], body: object = None
     ) -> Any:
         given = {key: value for key, value in query.items() if value is not None}
-        url = f"{self.url}{quote(path)}" + (f"?{urlencode(given)}" if given else "")
+        url = self.url + quote(path, safe="/?=&%") + (f"?{urlencode(given)}" if given else "")
         data = None if body is None else _encoded(body)
         request = urllib.request.Request(url, data=data, method=method)
         request.add_header("Content-Type", "application/json")

@@ -11,6 +11,8 @@ import numpy as np
 
 from headway.core.control.commands import Command
 from headway.core.control.events import (
+    BatchChanged,
+    EpochRead,
     Event,
     JobFailed,
     JobFinished,
@@ -228,8 +230,8 @@ class Runner(Generic[Memory]):
 
     def _take(self, event: Event) -> None:
         """Fold it, keep it, and keep what must be done about it - in this order."""
-        key = once(event)
-        if key in self._once or not judge.is_news(self._state, event):
+        told_before = isinstance(event, BatchChanged | EpochRead) and once(event) in self._once
+        if told_before or not judge.is_news(self._state, event):
             return
         parts = self._parts
         after, commands = step(self._state, event, parts.policy, parts.rng)
@@ -241,9 +243,8 @@ class Runner(Generic[Memory]):
         self._retry = self._retry or bool(commands)
 
     def _note(self, event: Event) -> None:
-        key = once(event)
-        if key is not None:
-            self._once.add(key)
+        if isinstance(event, BatchChanged | EpochRead):
+            self._once.add(str(once(event)))
         self.board.record(event, self._state)
 
     def _apply_pending(self) -> None:
