@@ -1,0 +1,41 @@
+"""What an example of a large batch is worth: noise scale -> efficiency and gain (Pollux, Eqn. 6).
+
+The noise scale phi is in examples and may be any number from 0 to infinity:
+
+- 0: the gradient has no noise, so a larger batch teaches nothing more; efficiency is M0 / M.
+- infinity: every example counts in full at any batch size; efficiency is 1.
+- None ("no estimate yet") counts as 0: nothing is gained by leaving M0 until phi was measured.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from headway.core.types import FloatArray
+
+
+def assumed_noise_scale(noise_scale: float | None) -> float:
+    """The noise scale to reckon with: what was measured, else 0."""
+    return 0.0 if noise_scale is None else max(noise_scale, 0.0)
+
+
+def efficiency(
+    noise_scale: ArrayLike, initial_batch_size: ArrayLike, batch_size: ArrayLike
+) -> FloatArray:
+    """(phi + M0) / (phi + M), in (0, 1] for M >= M0 (Pollux, Eqn. 6).
+
+    Written with phi in the denominator alone, so that an infinite phi gives 1.
+    """
+    initial = np.asarray(initial_batch_size, dtype=np.float64)
+    excess = np.asarray(batch_size, dtype=np.float64) - initial
+    return np.asarray(1.0 / (1.0 + excess / (np.asarray(noise_scale, np.float64) + initial)))
+
+
+def gain(
+    noise_scale: ArrayLike, initial_batch_size: ArrayLike, batch_size: ArrayLike
+) -> FloatArray:
+    """AdaScale's r = (phi/M0 + 1) / (phi/M + 1): steps at M0 that one step at M is worth.
+
+    Equals M / M0 times the efficiency, hence lies between 1 (phi = 0) and M / M0 (phi infinite).
+    """
+    growth = np.asarray(batch_size, np.float64) / np.asarray(initial_batch_size, np.float64)
+    return np.asarray(growth * efficiency(noise_scale, initial_batch_size, batch_size))

@@ -1,0 +1,239 @@
+"""Goodput of jobs on placements, and the best (m, s) for each (Pollux, Eqn. 4 and section 4.1)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from headway.core.model.efficiency import assumed_noise_scale, efficiency
+from headway.core.model.search import LEAST_PASS_S, Problem, search
+from headway.core.model.throughput import UNREPORTED, stack, step_time_s, sync_time_s
+from headway.core.types import (
+    BatchContract,
+    BoolArray,
+    Float64,
+    FloatArray,
+    Int64,
+    IntArray,
+    JobReport,
+)
+
+# Next to every example of a job that never reported counts in full; finite, so that M0 is
+# still its best batch size
+_UNREPORTED_NOISE = 1e8  # initial batches
+WORTH_A_CHANGE = 0.05  # predicted gain below which (m, s) stay as they are (section 4.1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobModels:
+    """All that goodput depends on, as arrays with a job axis."""
+
+    theta: Float64[FloatArray, "jobs 7"]  # columns: throughput.PARAMETERS
+    noise_scale: Float64[FloatArray, " jobs"]
+    initial_batch_size: Int64[IntArray, " jobs"]
+    max_batch_size: Int64[IntArray, " jobs"]
+    min_batch_per_gpu: Int64[IntArray, " jobs"]
+    max_batch_per_gpu: Int64[IntArray, " jobs"]
+    max_accum_steps: Int64[IntArray, " jobs"]
+    adapts: BoolArray  # False: the batch size stays M0 and efficiency is 1
+
+    @classmethod
+    def of(cls, specs: Sequence[tuple[BatchContract, JobReport | None]]) -> Self:
+        """From contracts and reports; a job without a report is assumed to scale perfectly."""
+        contracts = [contract for contract, _ in specs]
+        reports = [report for _, report in specs]
+        return cls(
+            theta=stack([UNREPORTED if r is None else r.throughput for r in reports]),
+            noise_scale=np.array([_noise_scale(c, r) for c, r in specs], dtype=np.float64),
+            initial_batch_size=_ints([c.initial_batch_size for c in contracts]),
+            max_batch_size=_ints([c.max_batch_size for c in contracts]),
+            min_batch_per_gpu=_ints([c.min_batch_per_gpu for c in contracts]),
+            max_batch_per_gpu=_ints([c.max_batch_per_gpu for c in contracts]),
+            max_accum_steps=_ints([c.max_accum_steps for c in contracts]),
+            adapts=np.array([c.adapts for c in contracts], dtype=np.bool_),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Best:
+    """A choice of (m, s) for each job on each placement; all zero where none is feasible."""
+
+    goodput_per_s: Float64[FloatArray, "jobs placements"]
+    batch_per_gpu: Int64[IntArray, "jobs placements"]
+    accum_steps: Int64[IntArray, "jobs placements"]
+    batch_size: Int64[IntArray, "jobs placements"]
+
+
+def best(
+    models: JobModels,
+    gpus: ArrayLike,
+    several_nodes: ArrayLike,
+    *,
+    wanted: BoolArray | None = None,
+    alone_accumulates: bool = False,
+) -> Best:
+    """The (m, s) of the greatest goodput for every job on every placement; exact.
+
+    ``gpus`` and ``several_nodes`` are arrays over placements, or over (jobs, placements) where
+    each job has placements of its own. Only ``wanted`` pairs are computed, the rest are zero.
+    ``alone_accumulates``: on one GPU a batch above M0 needs two passes, so that the noise scale
+    can be measured (optional rule of the published code).
+    """
+    count, several = _grid(models, gpus, several_nodes)
+    feasible = (models.min_batch_per_gpu[:, None] * count <= models.max_batch_size[:, None]) & (
+        count >= 1
+    )
+    if wanted is not None:
+        feasible = feasible & wanted
+    batch_per_gpu, passes = np.zeros_like(count), np.zeros_like(count)
+    for adapts, choose in ((True, _adaptive), (False, _fixed)):
+        job, placement = np.nonzero(feasible & (models.adapts == adapts)[:, None])
+        if job.size:
+            problem = _problem(models, job, count[job, placement], several[job, placement])
+            m, n = choose(problem, alone_accumulates)
+            batch_per_gpu[job, placement], passes[job, placement] = m, n
+    return _evaluated(models, count, several, batch_per_gpu, passes)
+
+
+def goodput_at(
+    models: JobModels,
+    gpus: ArrayLike,
+    several_nodes: ArrayLike,
+    batch_per_gpu: ArrayLike,
+    accum_steps: ArrayLike,
+) -> Float64[FloatArray, "jobs placements"]:
+    """Goodput of given choices; 0 for a choice that the job's contract forbids there."""
+    count, several = _grid(models, gpus, several_nodes)
+    return _given(models, count, several, batch_per_gpu, accum_steps).goodput_per_s
+
+
+def keep_unless_better(
+    models: JobModels,
+    gpus: ArrayLike,
+    several_nodes: ArrayLike,
+    batch_per_gpu: ArrayLike,
+    accum_steps: ArrayLike,
+    *,
+    worth_a_change: float = WORTH_A_CHANGE,
+) -> Best:
+    """The present (m, s), or the best where that promises at least 5 % more goodput."""
+    count, several = _grid(models, gpus, several_nodes)
+    present = _given(models, count, several, batch_per_gpu, accum_steps)
+    found = best(models, count, several)
+    change = found.goodput_per_s >= present.goodput_per_s * (1 + worth_a_change)
+    change &= found.goodput_per_s > 0
+    return Best(
+        goodput_per_s=np.where(change, found.goodput_per_s, present.goodput_per_s),
+        batch_per_gpu=np.where(change, found.batch_per_gpu, present.batch_per_gpu),
+        accum_steps=np.where(change, found.accum_steps, present.accum_steps),
+        batch_size=np.where(change, found.batch_size, present.batch_size),
+    )
+
+
+def _noise_scale(contract: BatchContract, report: JobReport | None) -> float:
+    if report is None:
+        return _UNREPORTED_NOISE * contract.initial_batch_size
+    return assumed_noise_scale(report.noise_scale)
+
+
+def _ints(values: Sequence[int]) -> IntArray:
+    return np.array(values, dtype=np.int64)
+
+
+def _grid(
+    models: JobModels, gpus: ArrayLike, several_nodes: ArrayLike
+) -> tuple[Int64[IntArray, "jobs placements"], BoolArray]:
+    count, several = np.broadcast_arrays(np.asarray(gpus, np.int64), several_nodes)
+    shape = (models.adapts.size, count.shape[-1] if count.ndim else 1)
+    return np.broadcast_to(count, shape), np.broadcast_to(several, shape).astype(np.bool_)
+
+
+def _problem(models: JobModels, job: IntArray, gpus: IntArray, several: BoolArray) -> Problem:
+    theta, initial = models.theta[job], models.initial_batch_size[job].astype(np.float64)
+    return Problem(
+        alpha_s=theta[:, 0],
+        beta_s=theta[:, 1],
+        sync_s=sync_time_s(theta, gpus, several),
+        gamma=theta[:, 6],
+        noise_scale=models.noise_scale[job],
+        gpus=gpus.astype(np.float64),
+        least_batch_per_gpu=models.min_batch_per_gpu[job].astype(np.float64),
+        most_batch_per_gpu=models.max_batch_per_gpu[job].astype(np.float64),
+        least_batch_size=initial,
+        most_batch_size=models.max_batch_size[job].astype(np.float64),
+        least_passes=np.ones(job.size),
+        most_passes=(models.max_accum_steps[job] + 1).astype(np.float64),
+    )
+
+
+def _adaptive(ask: Problem, alone_accumulates: bool) -> tuple[FloatArray, FloatArray]:
+    """(m, n) of the greatest goodput; zeros where nothing is feasible."""
+    if alone_accumulates:
+        alone = ask.gpus == 1
+        at_initial = np.where(alone, ask.least_batch_size, ask.most_batch_size)
+        twice = np.where(alone, 2.0, ask.least_passes)
+        found = search(ask.but(most_batch_size=at_initial))
+        found = found.or_better(search(ask.but(least_passes=twice)))
+    else:
+        found = search(ask)
+    feasible = np.isfinite(found.cost)
+    return np.where(feasible, found.batch_per_gpu, 0), np.where(feasible, found.passes, 0)
+
+
+def _fixed(ask: Problem, _: bool) -> tuple[FloatArray, FloatArray]:
+    """M0 split over the GPUs: the fewest passes that fit in memory, m rounded up."""
+    initial, limit = ask.least_batch_size, ask.most_batch_per_gpu
+    passes = np.ceil(initial / (ask.gpus * limit))
+    m = np.ceil(initial / (ask.gpus * passes))
+    feasible = (ask.gpus * ask.least_batch_per_gpu <= initial) & (passes <= ask.most_passes)
+    feasible &= m >= ask.least_batch_per_gpu
+    return np.where(feasible, m, 0), np.where(feasible, passes, 0)
+
+
+def _given(
+    models: JobModels,
+    count: Int64[IntArray, "jobs placements"],
+    several: BoolArray,
+    batch_per_gpu: ArrayLike,
+    accum_steps: ArrayLike,
+) -> Best:
+    m = np.broadcast_to(np.asarray(batch_per_gpu, np.int64), count.shape)
+    n = np.broadcast_to(np.asarray(accum_steps, np.int64), count.shape) + 1
+    size, initial = count * m * n, models.initial_batch_size[:, None]
+    legal = (m >= models.min_batch_per_gpu[:, None]) & (m <= models.max_batch_per_gpu[:, None])
+    legal &= (n >= 1) & (n <= models.max_accum_steps[:, None] + 1) & (size >= initial)
+    whole = np.where(models.adapts, models.max_batch_size, np.iinfo(np.int64).max)[:, None]
+    legal &= (size <= whole) & (models.adapts[:, None] | (count <= initial)) & (count >= 1)
+    return _evaluated(models, count, several, np.where(legal, m, 0), np.where(legal, n, 0))
+
+
+def _evaluated(
+    models: JobModels,
+    count: Int64[IntArray, "jobs placements"],
+    several: BoolArray,
+    batch_per_gpu: Int64[IntArray, "jobs placements"],
+    passes: Int64[IntArray, "jobs placements"],
+) -> Best:
+    """Goodput of chosen (m, n); where m is 0 there is no choice and no goodput.
+
+    A fixed batch of M0 examples that does not divide evenly leaves some passes shorter than m:
+    the longest set the pace, and the step still reads M0 examples.
+    """
+    initial = models.initial_batch_size[:, None]
+    chosen = batch_per_gpu > 0
+    size = np.where(models.adapts[:, None], count * batch_per_gpu * passes, initial)
+    size = np.where(chosen, size, 0)
+    accum_steps = np.where(chosen, passes - 1, 0)
+    theta = models.theta[:, None, :]
+    step_s = step_time_s(theta, count, several, np.maximum(batch_per_gpu, 1), accum_steps)
+    worth = efficiency(models.noise_scale[:, None], initial, np.maximum(size, initial))
+    worth = np.where(models.adapts[:, None], worth, 1.0)
+    goodput_per_s = size / np.maximum(step_s, LEAST_PASS_S) * worth
+    return Best(
+        goodput_per_s=goodput_per_s,
+        batch_per_gpu=batch_per_gpu,
+        accum_steps=accum_steps,
+        batch_size=size,
+    )

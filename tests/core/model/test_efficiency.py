@@ -1,0 +1,64 @@
+"""Laws of statistical efficiency and of AdaScale's gain."""
+
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headway.core.model.efficiency import assumed_noise_scale, efficiency, gain
+
+noise_scales = st.floats(0, 1e12) | st.just(inf)
+initials = st.integers(1, 100_000)
+growths = st.floats(1, 1000)
+
+
+@given(noise=noise_scales, initial=initials, growth=growths)
+def test_efficiency_is_a_share_that_falls_with_the_batch(
+    noise: float, initial: int, growth: float
+) -> None:
+    share = efficiency(noise, initial, initial * np.array([1, growth, 2 * growth]))
+    assert share[0] == 1
+    assert np.all(share > 0)
+    assert np.all(np.diff(share) <= 0)
+
+
+@given(noise=st.floats(0, 1e6), initial=initials, growth=growths)
+def test_efficiency_is_pollux_eqn_6(noise: float, initial: int, growth: float) -> None:
+    batch = initial * growth
+    assert efficiency(noise, initial, batch) == pytest.approx((noise + initial) / (noise + batch))
+
+
+@given(initial=initials, growth=growths)
+def test_no_noise_makes_larger_batches_useless_and_endless_noise_makes_them_free(
+    initial: int, growth: float
+) -> None:
+    assert efficiency(0.0, initial, initial * growth) == pytest.approx(1 / growth)
+    assert efficiency(inf, initial, initial * growth) == 1
+
+
+def test_no_estimate_counts_as_no_noise() -> None:
+    assert assumed_noise_scale(None) == 0
+    assert assumed_noise_scale(-3.0) == 0  # an unbiased estimator may go below zero
+    assert assumed_noise_scale(7.5) == 7.5
+    assert assumed_noise_scale(inf) == inf
+
+
+@given(noise=st.floats(0, 1e6), initial=initials, growth=growths)
+def test_gain_is_adascale(noise: float, initial: int, growth: float) -> None:
+    """Johnson et al. (AdaScale SGD, 2020), in phi: r = (phi/M0 + 1) / (phi/M + 1)."""
+    batch = initial * growth
+    expected = (noise / initial + 1) / (noise / batch + 1)
+    assert gain(noise, initial, batch) == pytest.approx(expected)
+
+
+@given(noise=noise_scales, initial=initials, growth=growths)
+def test_gain_lies_between_one_and_the_growth_of_the_batch(
+    noise: float, initial: int, growth: float
+) -> None:
+    worth = float(gain(noise, initial, initial * growth))
+    assert 1 - 1e-12 <= worth <= growth * (1 + 1e-12)
+    assert gain(noise, initial, initial) == 1
+    assert gain(inf, initial, initial * growth) == pytest.approx(growth)
+    assert gain(0.0, initial, initial * growth) == pytest.approx(1)
