@@ -247,7 +247,7 @@ class LocalEngine:
         self._table.keep(job.job_id, ())
         code = job.agent.exit_code if job.agent is not None else None
         never_heard = job.sequence == 0 and code is not None and code > 0
-        was_idle = job.pending and not job.directive.slots
+        was_idle = job.pending and not job.directive.slots and not job.ended
         job.agent, job.leaving, job.kill_at_s = None, False, None
         if was_idle:
             return  # the next agent can be started now
