@@ -27,7 +27,8 @@ def main() -> None:
     adopt_orphans()
     table = _table(where, tuple(filter(None, options.devices.split(","))))
     if _is_worth_warming(table):
-        warm()
+        own = ("headway.agent.start",) if table.attaches else ()
+        warm((*own, *table.program.preloads(table.workdir)))
     limits = Limits(grace_s=options.grace_s, term_s=options.term_s)
     supervisor = Supervisor(table, Outbox(table.job.job_id), limits)
     signal.signal(signal.SIGTERM, lambda *_: setattr(supervisor, "leaving", True))
