@@ -138,6 +138,25 @@ def test_a_new_service_finds_its_jobs_running(
     observe_until(again, started(kept, 2))
 
 
+def test_slots_that_changed_hands_are_not_claimed_twice(
+    new_engine: Callable[[], LockedEngine], server: AgentServer, launch: Launcher
+) -> None:
+    """Story: one had shrunk, another had grown, and after a restart both held the same slots."""
+    engine = new_engine()
+    one, other = (a_job(name, launch("python", "elastic.py")) for name in "ab")
+    engine.apply(run(engine, one, 3, 1))
+    observe_until(engine, started(one, 1))
+    engine.apply(run(engine, one, 1, 2))
+    engine.apply(run(engine, other, 3, 1))
+    observe_until(engine, lambda e: started(one, 2)(e) and started(other, 1)(e))
+    held = engine.holds()
+    server.stop()
+    engine.close(stop_jobs=False)
+    again = new_engine()
+    again.adopt((run(again, one, 1, 2), run(again, other, 3, 1)))
+    assert again.holds() == held
+
+
 def test_a_new_service_learns_what_happened_meanwhile(
     new_engine: Callable[[], LockedEngine], server: AgentServer, launch: Launcher, tmp_path: Path
 ) -> None:

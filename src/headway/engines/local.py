@@ -12,7 +12,7 @@ from headway.core.control.commands import Command, RunJob, StopJob, StopReason
 from headway.core.control.events import Event, JobFailed, JobFinished, JobStarted, JobStopped
 from headway.core.ids import JobId, NodeId
 from headway.core.types import Node
-from headway.engines.localjob import MARGIN_S, LocalJob, news
+from headway.engines.localjob import AT_THE_END, MARGIN_S, LocalJob, go_home, last_word, news
 from headway.engines.processes import Agent, marked
 from headway.engines.slots import Slots, SlotTable
 from headway.protocol.jobdir import JobDir
@@ -20,7 +20,6 @@ from headway.protocol.messages import AgentPhase, AgentReport, Directive
 
 CLOSE_S = 10.0  # SIGKILL works at once, or the machine is in deep trouble
 AT_WORK = frozenset({AgentPhase.STARTING, AgentPhase.RUNNING})
-AT_THE_END = frozenset({AgentPhase.FINISHED, AgentPhase.FAILED})
 
 
 @final
@@ -90,7 +89,7 @@ class LocalEngine:
         """Take an agent's message; the answer is what the agent must make true."""
         job = self._jobs.get(JobId(message.job_id))
         if job is None or job.agent is None:
-            return _go_home(message)
+            return go_home(message)
         if message.sequence > job.sequence:
             job.sequence = message.sequence
             self._take(job, message)
@@ -195,16 +194,21 @@ class LocalEngine:
 
     def _is_at_work(self, job: LocalJob, message: AgentReport) -> None:
         """The workers of the last directive are there, so those before them are gone."""
-        self._table.keep(job.job_id, job.directive.slots)
+        self._keep(job, job.directive.slots)
         if message.phase is AgentPhase.RUNNING and job.started != message.generation:
             job.started = message.generation
             started = JobStarted(at_s=0.0, job_id=job.job_id, generation=message.generation)
             self._events.append(started)
 
+    def _keep(self, job: LocalJob, slots: tuple[int, ...]) -> None:
+        """Release all but these; on file first, so that no two jobs ever lay claim to a slot."""
+        if self._table.held(job.job_id) != slots:
+            job.save(slots)
+            self._table.keep(job.job_id, slots)
+
     def _has_yielded(self, job: LocalJob) -> None:
-        self._table.keep(job.job_id, ())
+        self._keep(job, ())
         if job.idle_since_s is None:
-            job.tell(job.directive, ())
             job.idle_since_s = time.monotonic()
         if job.leaving:
             return
@@ -228,7 +232,7 @@ class LocalEngine:
             )
         job.ended = True
         job.wanted = None
-        self._table.keep(job.job_id, ())
+        self._keep(job, ())
         job.dismiss()
 
     def _look_after(self, job: LocalJob) -> None:
@@ -244,7 +248,7 @@ class LocalEngine:
 
     def _bury(self, job: LocalJob) -> None:
         """The last process of a job is gone, and whatever it held is free."""
-        self._table.keep(job.job_id, ())
+        self._keep(job, ())
         code = job.agent.exit_code if job.agent is not None else None
         never_heard = job.sequence == 0 and code is not None and code > 0
         was_idle = job.pending and not job.directive.slots and not job.ended
@@ -253,7 +257,7 @@ class LocalEngine:
             return  # the next agent can be started now
         if never_heard and job.where.result() is None and isinstance(job.wanted, RunJob):
             message = f"its agent could not be started (exit code {code}): see {job.where.log_file}"
-            self._end(job, _last_word(job, message))
+            self._end(job, last_word(job, message))
             del self._jobs[job.job_id]
         else:
             self._conclude(job, "its agent was lost")
@@ -276,23 +280,4 @@ class LocalEngine:
             job.agent.kill()
         while not job.sweep() and time.monotonic() < until_s:
             time.sleep(0.01)
-        self._table.keep(job.job_id, ())
-
-
-def _last_word(job: LocalJob, message: str) -> AgentReport:
-    return AgentReport(
-        job_id=job.job_id,
-        phase=AgentPhase.FAILED,
-        generation=job.directive.generation,
-        message=message,
-    )
-
-
-def _go_home(message: AgentReport) -> Directive:
-    """To an agent that nobody knows: let the workers save their state, then go."""
-    return Directive(
-        generation=message.generation + 1,
-        slots=(),
-        adapts=False,
-        cancel=message.phase in AT_THE_END | {AgentPhase.IDLE},
-    )
+        self._keep(job, ())

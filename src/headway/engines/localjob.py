@@ -8,9 +8,10 @@ from headway.core.control.events import BatchChanged, EpochRead, Event, JobRepor
 from headway.core.ids import JobId
 from headway.engines.processes import Agent, sweep
 from headway.protocol.jobdir import JobDir, SlotRecord
-from headway.protocol.messages import AgentReport, Directive
+from headway.protocol.messages import AgentPhase, AgentReport, Directive
 
 MARGIN_S = 5.0  # an agent that is that late is not coming
+AT_THE_END = frozenset({AgentPhase.FINISHED, AgentPhase.FAILED})
 NO_DIRECTIVE = Directive(generation=0, slots=(), adapts=False)
 
 
@@ -38,9 +39,14 @@ class LocalJob:
         )
 
     def tell(self, directive: Directive, held: tuple[int, ...]) -> None:
-        """What the agent hears from now on; kept in a file for a service to come."""
+        """What the agent hears from now on."""
         self.directive = directive
         self.idle_since_s = None
+        self.save(held)
+
+    def save(self, held: tuple[int, ...]) -> None:
+        """For a service to come: what the agent was told, and which slots it may use."""
+        directive = self.directive
         self.where.write_slots(
             SlotRecord(
                 generation=directive.generation,
@@ -86,3 +92,23 @@ def news(message: AgentReport) -> tuple[Event, ...]:
     if message.report is not None:
         events.append(JobReported(at_s=0.0, job_id=job_id, report=message.report))
     return tuple(events)
+
+
+def last_word(job: LocalJob, message: str) -> AgentReport:
+    """What an agent would have said that could not say a word."""
+    return AgentReport(
+        job_id=job.job_id,
+        phase=AgentPhase.FAILED,
+        generation=job.directive.generation,
+        message=message,
+    )
+
+
+def go_home(message: AgentReport) -> Directive:
+    """To an agent that nobody knows: let the workers save their state, then go."""
+    return Directive(
+        generation=message.generation + 1,
+        slots=(),
+        adapts=False,
+        cancel=message.phase in AT_THE_END | {AgentPhase.IDLE},
+    )
