@@ -12,7 +12,7 @@ import click
 
 from headway.cli.output import print_json, print_table
 from headway.core.errors import InvalidInputError
-from headway.core.policy import DEFAULT, POLICIES, make
+from headway.core.policy import DEFAULT, make
 from headway.sim.cluster import parse_cluster
 from headway.sim.driver import Setup, fitted
 from headway.sim.results import Contender, Result, run_all
