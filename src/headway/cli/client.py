@@ -6,6 +6,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any, TypeVar, final
 from urllib.parse import quote, urlencode, urlsplit
@@ -81,14 +82,14 @@ class Client:
         except urllib.error.HTTPError as error:
             with error:
                 raise _refused(error) from None
-        except ValueError:
-            raise UnavailableError(f"what listens on {self.url} is no Headway service") from None
         except OSError as error:
             why = getattr(error, "reason", error)
             raise UnavailableError(
                 f"nothing answers on {self.url} ({why}); start a service with `headway serve`, "
                 "or name one with --url"
             ) from None
+        except (HTTPException, ValueError):
+            raise UnavailableError(f"what listens on {self.url} is no Headway service") from None
 
 
 def service_options(command: F) -> F:

@@ -79,8 +79,11 @@ class Runner(Generic[Memory]):
         """When the next decision is due, if there is a job to decide about."""
         if not self._state.jobs:
             return None
-        last = max(self.board.last_round_s or 0.0, self._tried_round_s or 0.0)
-        return max(last + self._state.round_s, self._state.now_s)
+        begun = [
+            at_s for at_s in (self.board.last_round_s, self._tried_round_s) if at_s is not None
+        ]
+        due_s = max(begun) + self._state.round_s if begun else self._state.now_s
+        return max(due_s, self._state.now_s)
 
     # --- for other threads
 
