@@ -53,6 +53,17 @@ def submit(service: Running, name: str, folder: Path, text: str) -> None:
     assert service.client.post(JOBS, body)["job_id"] == name
 
 
+def submit_until_refused(service: Running) -> list[str]:
+    """Jobs that need both slots, and fill the log while they wait."""
+    kept: list[str] = []
+    try:
+        while True:
+            body = {"run": "sleep 1", "workdir": "/tmp", "gpus": 2}
+            kept.append(service.client.post(JOBS, body)["job_id"])
+    except UnavailableError:
+        return kept
+
+
 def phase(service: Running, job_id: str) -> str:
     return str(service.client.get(f"{JOBS}/{job_id}")["phase"])
 
@@ -99,16 +110,17 @@ def test_a_full_disk_ends_the_service_and_not_the_jobs(tmp_path: Path, work: Pat
     with running(state, *OPTIONS, before=small) as service:
         submit(service, "steady", work, SCRIPT)
         until(lambda: phase(service, "steady") == "running")
-        with pytest.raises(UnavailableError):
-            while True:  # they wait for the second slot, and fill the log
-                service.client.post(JOBS, {"run": "sleep 1", "workdir": "/tmp", "gpus": 2})
+        kept = submit_until_refused(service)
         code, said = service.end()
     assert (code, len(said.splitlines())) == (1, 1)
+    assert said.startswith("headway: the event log")
+    assert "cannot be written" in said
     assert processes_in(work)
     with running(state, *OPTIONS) as service:
-        for job in service.client.get(JOBS)["jobs"]:
-            if job["job_id"] != "steady":
-                service.client.delete(f"{JOBS}/{job['job_id']}")
+        assert set(kept) <= {job["job_id"] for job in service.client.get(JOBS)["jobs"]}
+        assert len(kept) >= 5
+        for job_id in kept:
+            service.client.delete(f"{JOBS}/{job_id}")
         (work / "go").touch()
         until(lambda: phase(service, "steady") == "finished")
         assert printed(service, "steady").split() == ["begun", "done"]

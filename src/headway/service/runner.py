@@ -96,7 +96,11 @@ class Runner(Generic[Memory]):
         return self._inbox.put(make).result(timeout=ANSWER_S)
 
     def hear(self, message: AgentReport) -> Directive:
-        """Take an agent's message; its news is kept before it is answered."""
+        """Take an agent's message; its news is kept before it is answered.
+
+        Raises:
+            HeadwayError: it could not be taken; the agent sends it again.
+        """
         job_id = JobId(message.job_id)
         known = self.board.job(job_id) is not None
         with self._hands:
@@ -106,7 +110,11 @@ class Runner(Generic[Memory]):
                 self._inbox.put(_at(started))
             if known:
                 self._reports.put(message)
-            directive = self._parts.engine.hear(message)
+            try:
+                directive = self._parts.engine.hear(message)
+            except Exception as error:  # noqa: BLE001 - the agent asks again
+                self._stumble(f"the engine cannot hear job {job_id}", error)
+                raise UnavailableError(f"the engine stumbled: {error}") from error
         for done in kept:
             done.result(timeout=ANSWER_S)
         return directive
