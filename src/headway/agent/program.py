@@ -89,7 +89,7 @@ def run(program: Program) -> None:
     sys.excepthook = _tell_from_the_script_on
     if program.script is not None:
         path = os.path.abspath(program.script)
-        sys.argv = [program.script, *program.arguments]
+        sys.argv = [path, *program.arguments]
         sys.path.insert(0, os.path.dirname(path))
         runpy.run_path(path, run_name="__main__")
         return
@@ -105,7 +105,7 @@ def _tell_from_the_script_on(
     ours = (os.path.dirname(__file__), runpy.__file__, "<frozen runpy>")
     while trace is not None and trace.tb_frame.f_code.co_filename.startswith(ours):
         trace = trace.tb_next
-    sys.__excepthook__(kind, error, trace)
+    sys.__excepthook__(kind, error.with_traceback(trace), trace)
 
 
 def torch_is_there() -> bool:

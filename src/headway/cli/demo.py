@@ -81,7 +81,7 @@ def _wait_for(process: subprocess.Popen[bytes], folder: Path) -> Client:
             raise UnavailableError(f"the service did not start: {said[-1] if said else 'no word'}")
         try:
             client = Client.find(state=folder)
-            client.get("/api/v1/health")
+            client.get("/health")
         except UnavailableError:
             time.sleep(0.1)
         else:
@@ -103,7 +103,7 @@ class _Watched:
 
     def look(self) -> None:
         """Fetch what is new."""
-        page = self.client.get(f"/api/v1/events?after={self._after}")
+        page = self.client.get("/api/v1/events", after=self._after)
         self._after = page["next_after"]
         with self._log.open("ab") as file:
             for fields in page["events"]:

@@ -239,7 +239,7 @@ class LocalEngine:
                 self._bury(job)
         elif job.kill_at_s is not None and time.monotonic() > job.kill_at_s:
             job.agent.kill()
-        elif job.wanted is None and job.has_idled_s() > self._linger_s:
+        elif not job.leaving and job.wanted is None and job.has_idled_s() > self._linger_s:
             job.dismiss()
 
     def _bury(self, job: LocalJob) -> None:

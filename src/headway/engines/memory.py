@@ -106,14 +106,19 @@ class MemoryEngine:
         self._start_what_fits()
 
     def _start_what_fits(self) -> None:
-        for job_id, run in list(self._waiting.items()):
-            others = [other for key, other in self._running.items() if key != job_id]
-            if all(
-                run.allocation.on(node.node_id)
-                <= node.gpus - sum(other.allocation.on(node.node_id) for other in others)
-                for node in self._nodes
-            ):
-                del self._waiting[job_id]
-                self._running[job_id] = run
-                started = JobStarted(at_s=0.0, job_id=job_id, generation=run.generation)
-                self._events.append(started)
+        """Until nothing more fits: one that shrinks makes room for one that was asked before."""
+        fitting = [run for run in self._waiting.values() if self._fits(run)]
+        while fitting:
+            run = fitting[0]
+            del self._waiting[run.job.job_id]
+            self._running[run.job.job_id] = run
+            started = JobStarted(at_s=0.0, job_id=run.job.job_id, generation=run.generation)
+            self._events.append(started)
+            fitting = [run for run in self._waiting.values() if self._fits(run)]
+
+    def _fits(self, run: RunJob) -> bool:
+        others = [other for key, other in self._running.items() if key != run.job.job_id]
+        return all(
+            sum(other.allocation.on(node.node_id) for other in (*others, run)) <= node.gpus
+            for node in self._nodes
+        )

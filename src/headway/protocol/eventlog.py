@@ -29,14 +29,14 @@ def decode(line: bytes) -> Event:
     """
     try:
         return convert(msgspec.json.decode(line))
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:  # nested as deep as no event is
         raise InvalidInputError(f"not an event: {error}") from None
 
 
 def convert(fields: object) -> Event:
     """An event from the JSON object of its line; raises InvalidInputError as ``decode`` does."""
     kind = fields.get("event") if isinstance(fields, dict) else None
-    if kind not in _KINDS:
+    if not isinstance(kind, str) or kind not in _KINDS:
         raise InvalidInputError(f"not an event: {kind!r} is no kind of event")
     try:
         return msgspec.convert(fields, _KINDS[kind])

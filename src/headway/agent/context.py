@@ -1,0 +1,90 @@
+"""Which worker this process is: from the environment to one value."""
+
+import mmap
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from headway.core.errors import InvalidInputError
+from headway.protocol.environment import FLAG, NEWS_FD, ORDERS, RENDEZVOUS
+from headway.protocol.messages import WorkerOrders, decode_orders
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """All that a worker was told at its start."""
+
+    orders: WorkerOrders
+    ordered_s: float  # when the orders were written: the start of this generation
+    worker: int = 0
+    workers: int = 1
+    local_worker: int = 0
+    nodes: int = 1
+    flag: Path | None = None
+    news_fd: int | None = None
+    rendezvous: str | None = None
+
+    @property
+    def first(self) -> bool:
+        """Worker 0 decides, saves and reports for all."""
+        return self.worker == 0
+
+    @property
+    def job_dir(self) -> Path:
+        return Path(self.orders.job_dir)
+
+
+def from_environment(env: Mapping[str, str] = os.environ) -> Context | None:
+    """The worker that the environment describes; None outside the scheduler.
+
+    Raises:
+        InvalidInputError: there are orders, but they or a variable cannot be read.
+    """
+    path = env.get(ORDERS)
+    if path is None:
+        return None
+    try:
+        orders, ordered_s = Path(path).read_bytes(), Path(path).stat().st_mtime
+    except OSError as error:
+        raise InvalidInputError(f"{ORDERS}: {error}") from None
+    workers = _count(env, "WORLD_SIZE", 1)
+    local_workers = _count(env, "LOCAL_WORLD_SIZE", workers)
+    rendezvous = env.get(RENDEZVOUS)
+    if workers > 1 and rendezvous is None:
+        raise InvalidInputError(f"{RENDEZVOUS} is missing, but WORLD_SIZE is {workers}")
+    return Context(
+        orders=decode_orders(orders),
+        ordered_s=ordered_s,
+        worker=_count(env, "RANK", 0),
+        workers=workers,
+        local_worker=_count(env, "LOCAL_RANK", 0),
+        nodes=-(-workers // max(local_workers, 1)),
+        flag=Path(env[FLAG]) if FLAG in env else None,
+        news_fd=_count(env, NEWS_FD, 0) if NEWS_FD in env else None,
+        rendezvous=rendezvous,
+    )
+
+
+def _count(env: Mapping[str, str], name: str, default: int) -> int:
+    text = env.get(name, str(default))
+    if not text.isdecimal():
+        raise InvalidInputError(f"{name}: {text!r} is not a count")
+    return int(text)
+
+
+class Flag:
+    """The generation that the agent wants: eight bytes of shared memory, read at every step."""
+
+    def __init__(self, path: Path | None, generation: int) -> None:
+        self._generation = generation
+        self._bytes: mmap.mmap | None = None
+        if path is not None:
+            with path.open("rb") as file:
+                self._bytes = mmap.mmap(file.fileno(), 8, access=mmap.ACCESS_READ)
+
+    def raised(self) -> bool:
+        """Whether another generation than this worker's is wanted."""
+        if self._bytes is None:
+            return False
+        return int.from_bytes(self._bytes[:8], "little", signed=True) != self._generation

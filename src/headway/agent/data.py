@@ -1,0 +1,196 @@
+"""The elastic loader: what each worker reads, whatever the number of workers and the batch size.
+
+Positions are counted in samples and move when a step was really made, so what a worker had
+fetched when it yielded is read again by whoever goes on.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Protocol, final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.utils.data import (
+    BatchSampler,
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+)
+
+from headway.agent.job import MisuseError
+from headway.agent.plan import Pass, Split, epoch_order, passes_from
+from headway.agent.rng import seed_of
+from headway.core.types import Int64, IntArray
+
+Counts = NDArray[np.int32]
+_STAND_INS = 2  # samples that an idle worker computes on for nothing; normalisation needs two
+
+
+class Driver(Protocol):
+    """Who moves through the data: the loop."""
+
+    @property
+    def split(self) -> Split:
+        """How steps are shared out now; a new value takes effect at the next step."""
+        ...
+
+    @property
+    def epoch(self) -> int: ...
+
+    @property
+    def position(self) -> int:
+        """Samples of the epoch whose steps are made."""
+        ...
+
+    def begin_epoch(self) -> None: ...
+
+    def begin_pass(self, one: Pass) -> None: ...
+
+    def end_pass(self, one: Pass) -> None:
+        """The script asks for the next pass; does not return where the worker yields."""
+        ...
+
+    def end_epoch(self) -> None: ...
+
+
+@final
+class ElasticLoader:
+    """Yields this worker's passes, one batch of the user's DataLoader a pass."""
+
+    def __init__(
+        self, source: DataLoader[Any], *, seed: int, worker: int, initial_batch_size: int
+    ) -> None:
+        self._source = source
+        self._seed = seed
+        self._worker = worker
+        self._shuffled = _is_shuffled(source)
+        dataset: Any = source.dataset
+        everything = len(dataset)
+        dropped = everything % initial_batch_size if source.drop_last else 0
+        self.samples = everything - dropped  # read in an epoch
+        self.counts: Counts = np.zeros(
+            everything, dtype=np.int32
+        )  # reads in this epoch by this worker
+        self._order: tuple[int, Int64[IntArray, " samples"]] | None = None
+        self._driver: Driver | None = None
+
+    def drive(self, driver: Driver) -> None:
+        """Say who moves through the data."""
+        self._driver = driver
+
+    def __len__(self) -> int:
+        """Passes from the present position to the end of the epoch, at the present batch size."""
+        driver = self._driven()
+        samples, split = self.samples - driver.position, driver.split
+        steps, rest = divmod(samples, split.batch_size)
+        return steps * split.passes(split.batch_size) + (split.passes(rest) if rest else 0)
+
+    def __iter__(self) -> Iterator[Any]:
+        driver = self._driven()
+        driver.begin_epoch()
+        while driver.position < self.samples:
+            split = driver.split
+            batches = iter(self._fetcher(split))
+            for one in passes_from(driver.position, self.samples, self._worker, split):
+                driver.begin_pass(one)
+                yield next(batches)
+                driver.end_pass(one)
+                if one.last and driver.split != split:
+                    break
+        driver.end_epoch()
+
+    def made(self, step: list[Pass]) -> None:
+        """A step was really made with these passes of this worker: count what was read."""
+        for one in step:
+            np.add.at(self.counts, self._in_order()[one.start : one.stop], 1)
+
+    def read_range(self, counts: Counts) -> tuple[int, int]:
+        """How often the samples of this epoch were read, at least and at most."""
+        read = counts[self._in_order()]
+        return (int(read.min()), int(read.max())) if read.size else (0, 0)
+
+    def _in_order(self) -> Int64[IntArray, " samples"]:
+        epoch = self._driven().epoch
+        if self._order is None or self._order[0] != epoch:
+            order = epoch_order(
+                self.counts.size, epoch=epoch, seed=self._seed, shuffled=self._shuffled
+            )
+            self._order = epoch, order[: self.samples]
+        return self._order[1]
+
+    def _batches(self, position: int, split: Split) -> Iterator[list[int]]:
+        order = self._in_order()
+        for one in passes_from(position, self.samples, self._worker, split):
+            read = order[one.start : one.stop]
+            yield (read if one.samples else order[:_STAND_INS]).tolist()
+
+    def _fetcher(self, split: Split) -> DataLoader[Any]:
+        """The user's DataLoader with our batches in place of its own."""
+        source, driver = self._source, self._driven()
+        seed = seed_of(self._seed, driver.epoch, driver.position, self._worker)
+        return DataLoader(
+            source.dataset,
+            batch_sampler=_Batches(self._batches(driver.position, split)),
+            num_workers=source.num_workers,
+            collate_fn=source.collate_fn,
+            pin_memory=source.pin_memory,
+            timeout=source.timeout,
+            worker_init_fn=source.worker_init_fn,
+            multiprocessing_context=source.multiprocessing_context,
+            generator=torch.Generator().manual_seed(seed),  # leaves the script's own alone
+            prefetch_factor=source.prefetch_factor,
+        )
+
+    def _driven(self) -> Driver:
+        if self._driver is None:
+            raise MisuseError("job.loader(...): iterate it inside `for epoch in job.epochs(n)`")
+        return self._driver
+
+
+@final
+class _Batches(Sampler[list[int]]):
+    """Lists of indices for one pass through a DataLoader."""
+
+    def __init__(self, batches: Iterator[list[int]]) -> None:
+        self._batches = batches
+
+    def __iter__(self) -> Iterator[list[int]]:
+        return self._batches
+
+
+def as_loader(source: Dataset[Any] | DataLoader[Any], batch_size: int | None) -> DataLoader[Any]:
+    """What the user gave as a DataLoader.
+
+    Raises:
+        MisuseError: it cannot be read elastically, or its batch size is not known.
+    """
+    if not isinstance(source, DataLoader):
+        if isinstance(source, IterableDataset):
+            raise MisuseError("job.loader(dataset): an iterable data set has no order to keep")
+        if batch_size is None:
+            raise MisuseError("job.loader(dataset): give batch_size, the global batch")
+        return DataLoader(source, batch_size=batch_size, shuffle=True)
+    if isinstance(source.dataset, IterableDataset):
+        raise MisuseError("job.loader(loader): an iterable data set has no order to keep")
+    if source.batch_size is None or type(source.batch_sampler) is not BatchSampler:
+        raise MisuseError("job.loader(loader): a batch_sampler of your own cannot be resized")
+    if batch_size is not None and batch_size != source.batch_size:
+        raise MisuseError(
+            f"job.loader(loader, batch_size={batch_size}): the DataLoader says "
+            f"{source.batch_size}; leave batch_size away"
+        )
+    _is_shuffled(source)
+    return source
+
+
+def _is_shuffled(source: DataLoader[Any]) -> bool:
+    """Whether the order is random; only plain orders can be kept through a resize."""
+    sampler = source.sampler
+    if isinstance(sampler, SequentialSampler):
+        return False
+    if isinstance(sampler, RandomSampler) and not sampler.replacement:
+        return True
+    raise MisuseError(f"job.loader(loader): a {type(sampler).__name__} cannot be resized")

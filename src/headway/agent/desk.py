@@ -1,0 +1,137 @@
+"""What worker 0 tells of its job: reports, batch changes, epochs read; and the decision log."""
+
+import time
+from math import isfinite
+from pathlib import Path
+from typing import Protocol, final
+
+import msgspec
+from torch import Tensor
+
+from headway.agent.checkpoint import LineLog
+from headway.agent.context import Context
+from headway.agent.noise import NoiseScale
+from headway.agent.plan import Split
+from headway.agent.reporter import Reporter, finite
+from headway.core.model.fit import Fit
+from headway.core.types import BatchChange, JobReport
+from headway.protocol.messages import EpochCount, WorkerNews
+
+
+class Progress(Protocol):
+    """How far the training is."""
+
+    epoch: int
+    samples: int
+    progress_examples: float
+
+
+@final
+class Desk:
+    """Keeps what is told about this worker's job; only worker 0 sends it."""
+
+    def __init__(self, context: Context, folder: Path) -> None:
+        self.save_s = 0.0  # that the last checkpoint took
+        self.metric: float | None = None  # the owner's, last value
+        self._context = context
+        self._reporter = Reporter(context.news_fd if context.first else None)
+        self._decisions = LineLog(folder / "decisions.jsonl")
+        self._stepped = False
+        self._resumed = False
+        self._restart_s: float | None = None
+        self._reported_s = time.perf_counter()
+        self._loss: Tensor | float = 0.0
+        self._losses = 0
+
+    def resumed(self, save_s: float, metric: float | None) -> None:
+        """This generation goes on from a checkpoint whose writing took so long."""
+        self.save_s, self.metric, self._resumed = save_s, metric, True
+
+    def stepped(self) -> None:
+        """All workers have made a step; the first time, that is news."""
+        if self._stepped:
+            return
+        self._stepped = True
+        if self._resumed:
+            since_orders_s = time.time() - self._context.ordered_s
+            self._restart_s = max(since_orders_s, 0.0) + self.save_s
+        self._reporter.send(WorkerNews(stepped=True))
+
+    def hear_loss(self, loss: Tensor | float | None) -> None:
+        """Add up on the device: the host does not wait."""
+        if loss is not None:
+            self._loss = self._loss + (loss.detach() if isinstance(loss, Tensor) else loss)
+            self._losses += 1
+
+    def saved(self, epochs: tuple[EpochCount, ...], *, took_s: float) -> None:
+        """A checkpoint is written, and these epochs with it."""
+        self.save_s = took_s
+        if epochs:
+            self._reporter.send(WorkerNews(epochs=epochs))
+
+    def changed(
+        self,
+        old: Split,
+        new: Split,
+        *,
+        samples: int,
+        rate: float,
+        rule: str,
+        noise: NoiseScale,
+        gain: float,
+        why: str,
+    ) -> None:
+        """One record of the batch contract, into the log and to the agent."""
+        if not self._context.first:
+            return
+        change = finite(
+            BatchChange(
+                samples=samples,
+                gpus=new.workers,
+                batch_per_gpu=new.batch_per_gpu,
+                accum_steps=new.accum_steps,
+                old_batch_size=old.batch_size,
+                new_batch_size=new.batch_size,
+                lr_factor=rate,
+                lr_rule=str(rule),
+                noise_scale=noise.estimate(),
+                noise_scale_error=noise.error(),
+                predicted_gain=gain,
+                why=why,
+            )
+        )
+        self._decisions.append(msgspec.json.encode(change))
+        self._reporter.send(WorkerNews(changes=(change,)))
+
+    def due(self) -> bool:
+        """Whether it is time for a report."""
+        every_s = self._context.orders.report_every_s
+        return self._context.first and time.perf_counter() - self._reported_s >= every_s
+
+    def report(self, progress: Progress, split: Split, noise: NoiseScale, fit: Fit) -> None:
+        """How the job is doing; nothing while its speed is unknown."""
+        self._reported_s = time.perf_counter()
+        if not isfinite(fit.error):
+            return
+        loss = float(self._loss) / self._losses if self._losses else None
+        self._loss, self._losses = 0.0, 0
+        report = JobReport(
+            throughput=fit.params,
+            noise_scale=noise.estimate(),
+            progress_examples=progress.progress_examples,
+            batch_per_gpu=split.batch_per_gpu,
+            accum_steps=split.accum_steps,
+            batch_size=split.batch_size,
+            restart_s=self._restart_s,
+            fit_error=fit.error,
+            noise_scale_error=noise.error(),
+            metric=self.metric,
+            loss=loss,
+            samples=progress.samples,
+            epoch=progress.epoch,
+        )
+        self._reporter.send(WorkerNews(stepped=self._stepped, report=report))
+
+    def close(self) -> None:
+        """Give the agent a moment to read the rest."""
+        self._reporter.flush()

@@ -1,0 +1,131 @@
+"""The surface that a training script sees; one implementation under the scheduler, one without."""
+
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeVar
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+from torch.utils.data import DataLoader, Dataset
+
+from headway.core.errors import InvalidInputError
+
+
+class Stateful(Protocol):
+    """Anything whose state can be saved; its values must be tensors and plain Python values."""
+
+    def state_dict(self) -> dict[str, Any]: ...
+
+    def load_state_dict(self, state_dict: dict[str, Any], /) -> object: ...
+
+
+S = TypeVar("S", bound=Stateful)
+
+
+class MisuseError(InvalidInputError):
+    """The training script calls the agent in a way that cannot be right."""
+
+
+class Job(Protocol):
+    """A training run as its script sees it."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where this worker computes."""
+        ...
+
+    @property
+    def worker(self) -> int:
+        """Which worker this is, from 0."""
+        ...
+
+    @property
+    def workers(self) -> int:
+        """How many workers the job has now."""
+        ...
+
+    @property
+    def last_pass(self) -> bool:
+        """Whether this pass ends its step, so that ``optimizer.step()`` really steps.
+
+        Clip gradients only then: ``if job.last_pass: clip_grad_norm_(...)``.
+        """
+        ...
+
+    @property
+    def progress_share(self) -> float:
+        """How far the training is, in [0, 1]: scale-invariant examples done over those to do.
+
+        A learning-rate schedule that follows it stays right whatever the batch size::
+
+            cosine = lambda _: 0.5 * (1 + math.cos(math.pi * job.progress_share))
+            scheduler = job.state("scheduler", LambdaLR(optimizer, cosine))
+            ...
+            scheduler.step()  # after every job.step()
+        """
+        ...
+
+    def model(
+        self, model: nn.Module, *, name: str = "model", find_unused_parameters: bool = False
+    ) -> nn.Module:
+        """The model to call: DistributedDataParallel where there are several workers.
+
+        Freeze parameters before. ``find_unused_parameters`` is for a model some of whose
+        trainable parameters take no part in the loss.
+        """
+        ...
+
+    def optimizer(
+        self, optimizer: Optimizer, *, lr_rule: str = "adascale", name: str = "optimizer"
+    ) -> Optimizer:
+        """The optimizer to use: it steps at the last pass, with the learning rate that the rule
+        gives for the batch size. Rules: adascale, adam_scale, sqrt, linear, legw, hold."""
+        ...
+
+    def loader(
+        self,
+        source: Dataset[Any] | DataLoader[Any],
+        *,
+        batch_size: int | None = None,
+        seed: int = 0,
+    ) -> Iterable[Any]:
+        """What to iterate: each item is one pass of this worker.
+
+        ``batch_size`` is M0, the global batch that the learning rate was tuned for. A DataLoader
+        brings its own, and its order: shuffled or not.
+        """
+        ...
+
+    def state(self, name: str, part: S) -> S:
+        """Keep the state of something else (a scheduler, an average) in the checkpoint."""
+        ...
+
+    def epochs(self, count: int) -> Iterator[int]:
+        """The epochs still to do of ``count``.
+
+        With an adaptive batch size the training ends when it has made the progress of ``count``
+        epochs at M0, so there may be more of them.
+        """
+        ...
+
+    def step(self, *, loss: Tensor | float | None = None) -> None:
+        """This pass is done; call it once a pass, after ``optimizer.step()``."""
+        ...
+
+    def metric(self, value: float) -> None:
+        """The owner's own metric, for the report."""
+        ...
+
+    def finish(self) -> None:
+        """The training is complete: last report, last checkpoint."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...

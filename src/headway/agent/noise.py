@@ -1,0 +1,121 @@
+"""The gradient noise scale phi, from squared norms of gradients at two batch sizes.
+
+phi = tr(P Sigma P') / |P g|^2 in examples (Pollux, Eqn. 5). With |G_small|^2 at B_small and
+|G_big|^2 at B_big, both unbiased (McCandlish et al. 2018, appendix A.1):
+
+    |G|^2    = (B_big |G_big|^2 - B_small |G_small|^2) / (B_big - B_small)
+    tr Sigma = (|G_small|^2 - |G_big|^2) / (1 / B_small - 1 / B_big)
+
+Both are smoothed, then divided: single ratios are useless (values up to 1e18 on live training).
+"""
+
+from dataclasses import asdict, dataclass, fields
+from math import exp, inf, isfinite, sqrt
+from typing import Self, final
+
+HORIZON = 512.0  # initial batches: what is older than that has lost its weight
+LEAST_PAIRS = 8.0  # fewer are no estimate
+TRUSTED_GROWTH = 64.0  # phi is not believed beyond this multiple of the batch it was measured at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """Squared norms of the same gradient estimated from few and from many examples."""
+
+    small_squared: float
+    small_size: float
+    big_squared: float
+    big_size: float
+
+    @property
+    def usable(self) -> bool:
+        """A step that overflowed, or whose halves are equally large, says nothing."""
+        finite = isfinite(self.small_squared) and isfinite(self.big_squared)
+        return finite and 0 < self.small_size < self.big_size
+
+    def gradient_squared(self) -> float:
+        """|G|^2, unbiased; may be negative."""
+        excess = self.big_size * self.big_squared - self.small_size * self.small_squared
+        return excess / (self.big_size - self.small_size)
+
+    def variance(self) -> float:
+        """tr Sigma, unbiased; may be negative."""
+        return (self.small_squared - self.big_squared) / (1 / self.small_size - 1 / self.big_size)
+
+
+@final
+@dataclass(slots=True)
+class NoiseScale:
+    """Bias-corrected moving averages over examples of the two estimates and of their products."""
+
+    horizon_examples: float
+    weight: float = 0.0
+    weight_squared: float = 0.0
+    gradient: float = 0.0
+    variance: float = 0.0
+    gradient_gradient: float = 0.0
+    variance_variance: float = 0.0
+    gradient_variance: float = 0.0
+    batch_size: float = 0.0
+
+    def add(self, pair: Pair, examples: float) -> None:
+        """Take one pair that stands for this many examples of training."""
+        if not pair.usable or examples <= 0:
+            return
+        keep = exp(-examples / self.horizon_examples)
+        gradient, variance = pair.gradient_squared(), pair.variance()
+        news = (gradient, variance, gradient**2, variance**2, gradient * variance, pair.big_size)
+        if not all(isfinite(value) for value in news):
+            return
+        for name, value in zip(_AVERAGES, news, strict=True):
+            setattr(self, name, keep * getattr(self, name) + (1 - keep) * value)
+        self.weight = keep * self.weight + (1 - keep)
+        self.weight_squared = keep**2 * self.weight_squared + (1 - keep) ** 2
+
+    @property
+    def pairs(self) -> float:
+        """How many equally weighted pairs the averages are worth."""
+        return self.weight**2 / self.weight_squared if self.weight_squared else 0.0
+
+    def estimate(self) -> float | None:
+        """phi; None while there is no estimate."""
+        if self.pairs < LEAST_PAIRS:
+            return None
+        variance = max(self.variance / self.weight, 0.0)
+        if variance == 0.0:
+            return 0.0
+        # |G|^2 drowns in the noise once the loss is small: floored at what could still be seen
+        floor = variance / (TRUSTED_GROWTH * self.batch_size / self.weight)
+        return variance / max(self.gradient / self.weight, floor)
+
+    def error(self) -> float | None:
+        """The standard error of phi, by the delta method; None where there is none."""
+        phi = self.estimate()
+        if not phi:
+            return None
+        share = 1 / self.weight
+        gradient, variance = self.gradient * share, self.variance * share
+        if gradient <= 0:
+            return phi
+        spread = (self.gradient_gradient * share - gradient**2) / gradient**2
+        spread += (self.variance_variance * share - variance**2) / variance**2
+        spread -= 2 * (self.gradient_variance * share - gradient * variance) / gradient / variance
+        error = phi * sqrt(max(spread, 0.0) / self.pairs)
+        return error if error < inf else None
+
+    def state_dict(self) -> dict[str, float]:
+        return asdict(self)
+
+    @classmethod
+    def restored(cls, state: dict[str, float]) -> Self:
+        return cls(**{f.name: state[f.name] for f in fields(cls)})
+
+
+_AVERAGES = (
+    "gradient",
+    "variance",
+    "gradient_gradient",
+    "variance_variance",
+    "gradient_variance",
+    "batch_size",
+)

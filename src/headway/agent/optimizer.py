@@ -1,0 +1,100 @@
+"""Wraps the user's optimizer: it steps at the last pass only, at the rate that the rule gives."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol, final
+
+from torch import Tensor
+from torch.optim import Optimizer
+
+from headway.agent.job import MisuseError
+from headway.core.model.lr import LearningRateScale
+
+UNSCALED = LearningRateScale()
+
+
+class Turn(Protocol):
+    """What the optimizer asks of the loop."""
+
+    @property
+    def last_pass(self) -> bool: ...
+
+    def scale(self) -> LearningRateScale:
+        """For the batch size of the present step."""
+        ...
+
+
+@final
+class ScaledOptimizer(Optimizer):
+    """An optimizer around another one; a learning-rate scheduler may be built on it.
+
+    What a scheduler sets stays as it is set: the factor is applied for the length of a step.
+    """
+
+    def __init__(self, inner: Optimizer, turn: Turn) -> None:
+        super().__init__(inner.param_groups, inner.defaults)
+        self.inner = inner
+        self._turn = turn
+        self._may_zero = True
+        self._share_state()
+
+    def begin_pass(self, index: int) -> None:
+        """Gradients of earlier passes of the step are kept, whenever the script would zero them."""
+        self._may_zero = index == 0
+
+    def step(self, closure: Callable[[], Any] | None = None) -> None:  # type: ignore[override]
+        """Step at the last pass of a step; before that, remember that gradients accumulate."""
+        if closure is not None:
+            raise MisuseError("optimizer.step(closure): an optimizer with a closure cannot resize")
+        self._may_zero = self._turn.last_pass
+        if not self._turn.last_pass:
+            return
+        scale = self._turn.scale()
+        if scale == UNSCALED:
+            self.inner.step()
+            return
+        with _scaled(self.inner.param_groups, scale):
+            self.inner.step()
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Zero the gradients unless they are still accumulating."""
+        if self._may_zero:
+            self.inner.zero_grad(set_to_none=set_to_none)
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Called by the constructor too, where the groups are the inner optimizer's already."""
+        if hasattr(self, "inner"):
+            self.inner.add_param_group(param_group)
+        else:
+            self.param_groups.append(param_group)
+
+    def state_dict(self) -> dict[str, Any]:
+        return self.inner.state_dict()
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self.inner.load_state_dict(state_dict)
+        self._share_state()
+
+    def _share_state(self) -> None:
+        self.param_groups = self.inner.param_groups
+        self.state = self.inner.state
+
+
+@contextmanager
+def _scaled(groups: list[dict[str, Any]], scale: LearningRateScale) -> Iterator[None]:
+    """The groups with scaled rate, betas and epsilon, and exactly as they were afterwards."""
+    kept = [{key: group[key] for key in ("lr", "betas", "eps") if key in group} for group in groups]
+    for group in groups:
+        group["lr"] = group["lr"] * scale.rate
+        if scale.forgetting != 1.0 and "betas" in group and not _any_tensor(group["betas"]):
+            group["betas"] = tuple(scale.beta(beta) for beta in group["betas"])
+            group["eps"] = group["eps"] * scale.epsilon
+    try:
+        yield
+    finally:
+        for group, old in zip(groups, kept, strict=True):
+            group.update(**old)
+
+
+def _any_tensor(values: tuple[Any, ...]) -> bool:
+    return any(isinstance(value, Tensor) for value in values)

@@ -1,0 +1,90 @@
+"""Which samples each worker reads in each pass: arithmetic, without torch.
+
+The order of an epoch depends on the seed and the epoch alone. A step takes the next M samples of
+it, whatever the number of workers, so any sequence of sizes reads every sample exactly once.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from headway.core.types import Int64, IntArray
+
+
+def epoch_order(
+    samples: int, *, epoch: int, seed: int, shuffled: bool
+) -> Int64[IntArray, " samples"]:
+    """The order in which one epoch reads the data set."""
+    if not shuffled:
+        return np.arange(samples, dtype=np.int64)
+    return np.random.default_rng([seed, epoch]).permutation(samples).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """How a step is shared out: M samples over K workers, at most m of them in a pass."""
+
+    batch_size: int
+    workers: int
+    batch_per_gpu: int
+
+    @property
+    def accum_steps(self) -> int:
+        return self.passes(self.batch_size) - 1
+
+    def passes(self, samples: int) -> int:
+        """Passes that every worker makes for a step of this many samples."""
+        return max(1, -(-samples // (self.workers * self.batch_per_gpu)))
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One worker's part of one pass; positions are in the order of the epoch."""
+
+    step_start: int
+    step_size: int  # samples of the whole step, over all workers and passes
+    index: int
+    passes: int
+    start: int
+    stop: int
+
+    @property
+    def samples(self) -> int:
+        """May be 0: the worker then goes through the motions with a gradient that counts 0."""
+        return self.stop - self.start
+
+    @property
+    def last(self) -> bool:
+        return self.index == self.passes - 1
+
+
+def part(start: int, stop: int, parts: int, index: int) -> tuple[int, int]:
+    """The index-th of ``parts`` pieces whose sizes differ by at most one, the larger ones first."""
+    samples = stop - start
+    return start - (-samples * index // parts), start - (-samples * (index + 1) // parts)
+
+
+def passes_from(position: int, samples: int, worker: int, split: Split) -> Iterator[Pass]:
+    """The passes of one worker from a position to the end of the epoch."""
+    while position < samples:
+        end = min(position + split.batch_size, samples)
+        mine = part(position, end, split.workers, worker)
+        passes = split.passes(end - position)
+        for index in range(passes):
+            start, stop = part(*mine, passes, index)
+            yield Pass(position, end - position, index, passes, start, stop)
+        position = end
+
+
+@lru_cache(maxsize=256)
+def micro_batches(step_size: int, workers: int, passes: int) -> tuple[int, float]:
+    """Passes of a step that read samples at all, over all workers, and the harmonic mean of
+    their sizes: the size at which the mean squared norm of their gradients is measured."""
+    sizes = []
+    for worker in range(workers):
+        mine = part(0, step_size, workers, worker)
+        sizes += [part(*mine, passes, index) for index in range(passes)]
+    read = [stop - start for start, stop in sizes if stop > start]
+    return len(read), len(read) / sum(1 / size for size in read)

@@ -1,0 +1,76 @@
+"""News from worker 0 to its agent; never raises into training, never makes it wait."""
+
+import os
+import select
+from dataclasses import fields, replace
+from math import isfinite
+from typing import Any, TypeVar, final
+
+from headway.core.types import BatchChange, JobReport
+from headway.protocol.messages import WorkerNews, encode
+
+R = TypeVar("R", JobReport, BatchChange)
+_MOST_WAITING = 1 << 20  # bytes kept for an agent that does not read
+
+
+@final
+class Reporter:
+    """Lines into a pipe. What the agent does not read at once waits; a dead agent is no error."""
+
+    def __init__(self, fd: int | None) -> None:
+        self._fd = fd
+        self._waiting = bytearray()
+        if fd is not None:
+            os.set_blocking(fd, False)
+
+    def send(self, news: WorkerNews) -> None:
+        """One line, now or later."""
+        if self._fd is None:
+            return
+        # training must survive whatever is wrong with a report, the one thing it does not need
+        try:
+            line = encode(clean(news)) + b"\n"
+            if len(self._waiting) + len(line) <= _MOST_WAITING:
+                self._waiting += line
+            self._write()
+        except Exception:  # noqa: BLE001
+            self._fd = None
+
+    def flush(self, within_s: float = 2.0) -> None:
+        """At the end: give the agent a moment to read the rest."""
+        while self._fd is not None and self._waiting:
+            try:
+                _, writable, _ = select.select([], [self._fd], [], within_s)
+                if not writable:
+                    return
+                self._write()
+            except (OSError, ValueError):
+                self._fd = None
+
+    def _write(self) -> None:
+        if self._fd is None or not self._waiting:
+            return
+        try:
+            written = os.write(self._fd, self._waiting)
+            del self._waiting[:written]
+        except BlockingIOError:
+            return
+
+
+def clean(news: WorkerNews) -> WorkerNews:
+    """The same without a number that JSON has no word for."""
+    return replace(
+        news,
+        report=None if news.report is None else finite(news.report),
+        changes=tuple(finite(change) for change in news.changes),
+    )
+
+
+def finite(record: R) -> R:
+    """Optional numbers that are not finite become None."""
+    lost: dict[str, Any] = {}
+    for field in fields(record):
+        value = getattr(record, field.name)
+        if isinstance(value, float) and not isfinite(value):
+            lost[field.name] = None
+    return replace(record, **lost)

@@ -1,0 +1,175 @@
+"""A job under the scheduler: wraps the objects of a training script and restores their state."""
+
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import Any, Self, final
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.optim import Optimizer
+from torch.utils.data import DataLoader, Dataset
+
+from headway.agent.context import Context
+from headway.agent.data import ElasticLoader, as_loader
+from headway.agent.job import MisuseError, S
+from headway.agent.loop import Loop
+from headway.agent.optimizer import ScaledOptimizer
+from headway.agent.rng import diverge, set_random_state
+from headway.core.model.lr import LrRule
+
+DONE = 1e-9  # relative; progress is a sum of floats
+
+
+@final
+class ScheduledJob:
+    """One worker of a job; its loop does the work."""
+
+    def __init__(self, context: Context, loop: Loop) -> None:
+        self._context = context
+        self._loop = loop
+        self._optimizers: list[str] = []
+        self._finished = False
+
+    @property
+    def device(self) -> torch.device:
+        if not torch.cuda.is_available():
+            return torch.device("cpu")
+        return torch.device("cuda", self._context.local_worker % torch.cuda.device_count())
+
+    @property
+    def worker(self) -> int:
+        return self._context.worker
+
+    @property
+    def workers(self) -> int:
+        return self._context.workers
+
+    @property
+    def last_pass(self) -> bool:
+        return self._loop.last_pass
+
+    @property
+    def progress_share(self) -> float:
+        cursor = self._loop.cursor
+        if cursor.total_examples == 0:
+            return 0.0
+        return min(cursor.progress_examples / cursor.total_examples, 1.0)
+
+    def model(
+        self, model: nn.Module, *, name: str = "model", find_unused_parameters: bool = False
+    ) -> nn.Module:
+        loop = self._loop
+        loop.saver.register(name, model)
+        loop.saver.restore(name)
+        loop.meter.probe.watch(model.parameters())
+        if self.workers == 1 or not any(p.requires_grad for p in model.parameters()):
+            return model
+        replica = DistributedDataParallel(model, find_unused_parameters=find_unused_parameters)
+        loop.replicas.append(replica)
+        return replica
+
+    def optimizer(
+        self, optimizer: Optimizer, *, lr_rule: str = "adascale", name: str = "optimizer"
+    ) -> Optimizer:
+        if lr_rule not in tuple(LrRule):
+            raise MisuseError(f"lr_rule: {lr_rule!r} is none of {', '.join(LrRule)}")
+        scaled = ScaledOptimizer(optimizer, self._loop)
+        self._loop.saver.register(name, scaled)
+        self._optimizers.append(name)
+        self._loop.optimizers.append(scaled)
+        self._loop.rule = LrRule(lr_rule)
+        self._loop.meter.probe.precondition_by(optimizer)
+        return scaled
+
+    def loader(
+        self,
+        source: Dataset[Any] | DataLoader[Any],
+        *,
+        batch_size: int | None = None,
+        seed: int = 0,
+    ) -> Iterable[Any]:
+        plain = as_loader(source, batch_size)
+        initial = self._context.orders.batch.initial_batch_size
+        if plain.batch_size != initial:
+            raise MisuseError(
+                f"the script reads batches of {plain.batch_size}, but initial_batch_size of the "
+                f"job is {initial}: make them equal"
+            )
+        if self._loop.loader is not None:
+            raise MisuseError("job.loader: a job has one training loader")
+        loader = ElasticLoader(plain, seed=seed, worker=self.worker, initial_batch_size=initial)
+        self._loop.loader = loader
+        return loader
+
+    def state(self, name: str, part: S) -> S:
+        self._loop.saver.register(name, part)
+        self._loop.saver.restore(name)
+        return part
+
+    def epochs(self, count: int) -> Iterator[int]:
+        loop = self._loop
+        if loop.loader is None:
+            raise MisuseError("job.epochs: call job.loader before")
+        total = float(count * loop.loader.samples)
+        loop.cursor.total_examples = total
+        self._begin(loop.loader)
+        while self._more(count):
+            yield loop.epoch
+            loop.next_epoch()
+
+    def _more(self, count: int) -> bool:
+        """Whether there is an epoch to begin, or to end where a yield has cut it."""
+        cursor = self._loop.cursor
+        if cursor.position > 0:
+            return True
+        if not self._context.orders.batch.adapts:
+            return cursor.epoch < count
+        return cursor.progress_examples < cursor.total_examples * (1 - DONE)
+
+    def step(self, *, loss: Tensor | float | None = None) -> None:
+        self._loop.step(loss)
+
+    def metric(self, value: float) -> None:
+        self._loop.desk.metric = float(value)
+
+    def finish(self) -> None:
+        if self._finished:
+            return
+        self._finished = True
+        self._loop.save()
+        self._loop.report()
+        self._loop.desk.close()
+        if dist.is_initialized():
+            dist.destroy_process_group()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.finish()
+
+    def _begin(self, loader: ElasticLoader) -> None:
+        """Everything is set up: now the rest of the state, which set-up would have changed."""
+        saver = self._loop.saver
+        # last, since a learning-rate scheduler sets the rate when it is made
+        for name in self._optimizers:
+            saver.restore(name)
+        counts = saver.counts(loader.counts.size)
+        if counts is not None:
+            loader.counts[:] = counts
+        random = saver.saved("random")
+        if self._context.first and random is not None:
+            set_random_state(random)
+        elif not self._context.first:
+            diverge(self._context.orders.generation, self._context.worker)
+        self._loop.begin()
+        loader.drive(self._loop)
+        saver.release()

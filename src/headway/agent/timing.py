@@ -1,0 +1,132 @@
+"""Seconds per pass and per step, measured and kept as observations for the throughput fit."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, final
+
+import numpy as np
+
+from headway.core.model.objective import Observations
+
+WARM_UP_STEPS = 3  # dropped after a start, a resize or a new batch size
+HALF_LIFE_S = 300.0  # of training after which an observation has half its weight
+MOST_WEIGHT = 200.0  # steps; beyond it the average forgets old ones
+MOST_KINDS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What the seconds of a step depend on."""
+
+    gpus: int
+    nodes: int
+    batch_per_gpu: int
+    accum_steps: int
+
+
+@dataclass(slots=True)
+class Record:
+    """The average of the steps of one shape."""
+
+    weight: float = 0.0
+    grad_s: float = 0.0
+    step_s: float = 0.0
+    last_s: float = 0.0  # on the history's own clock, which counts training time only
+
+    def add(self, grad_s: float, step_s: float, at_s: float) -> None:
+        self.weight = min(
+            self.weight * 0.5 ** ((at_s - self.last_s) / HALF_LIFE_S) + 1, MOST_WEIGHT
+        )
+        self.grad_s += (grad_s - self.grad_s) / self.weight
+        self.step_s += (step_s - self.step_s) / self.weight
+        self.last_s = at_s
+
+
+@final
+class History:
+    """Every shape of step that this job has run in, aged."""
+
+    def __init__(self) -> None:
+        self.changes = 0  # so that a fit is made only when there is something new
+        self._clock_s = 0.0
+        self._records: dict[Shape, Record] = {}
+
+    def add(self, shape: Shape, *, grad_s: float, step_s: float) -> None:
+        """Take one step."""
+        if not 0 < grad_s <= step_s:
+            grad_s = min(max(grad_s, 1e-9), step_s)
+        if step_s <= 0:
+            return
+        self._clock_s += step_s
+        self.changes += 1
+        self._records.setdefault(shape, Record()).add(grad_s, step_s, self._clock_s)
+        if len(self._records) > MOST_KINDS:
+            del self._records[min(self._records, key=lambda kind: self._records[kind].last_s)]
+
+    def observations(self) -> Observations | None:
+        """For the fit; None while nothing was measured."""
+        if not self._records:
+            return None
+        shapes, records = list(self._records), list(self._records.values())
+        aged = [r.weight * 0.5 ** ((self._clock_s - r.last_s) / HALF_LIFE_S) for r in records]
+        return Observations(
+            gpus=np.array([shape.gpus for shape in shapes], dtype=np.int64),
+            nodes=np.array([shape.nodes for shape in shapes], dtype=np.int64),
+            batch_per_gpu=np.array([shape.batch_per_gpu for shape in shapes], dtype=np.float64),
+            accum_steps=np.array([shape.accum_steps for shape in shapes], dtype=np.float64),
+            grad_s=np.array([r.grad_s for r in records], dtype=np.float64),
+            step_s=np.array([r.step_s for r in records], dtype=np.float64),
+            weight=np.array(aged, dtype=np.float64),
+        )
+
+    def state_dict(self) -> dict[str, Any]:
+        rows = [[asdict(shape), asdict(record)] for shape, record in self._records.items()]
+        return {"clock_s": self._clock_s, "rows": rows}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._clock_s = state["clock_s"]
+        self._records = {Shape(**shape): Record(**record) for shape, record in state["rows"]}
+        self.changes += 1
+
+
+@final
+class Stopwatch:
+    """Takes the time of the passes of one step."""
+
+    def __init__(self, clock: Callable[[], float], wait: Callable[[], None] | None) -> None:
+        self._clock = clock
+        self._wait = wait  # for the device, which runs behind
+        self._dropped = WARM_UP_STEPS
+        self._began_s = 0.0
+        self._pass_s: list[float] = []
+
+    def restart(self) -> None:
+        """Something changed: the next steps are not representative."""
+        self._dropped = WARM_UP_STEPS
+
+    def begin_pass(self, index: int) -> None:
+        if index == 0:
+            self._pass_s = []
+            if self._wait is not None:
+                self._wait()
+        self._began_s = self._clock()
+
+    def end_pass(self, *, last: bool) -> None:
+        if last and self._wait is not None:
+            self._wait()
+        self._pass_s.append(self._clock() - self._began_s)
+
+    def step(self, *, alone: bool, last_gradient_s: float) -> tuple[float, float] | None:
+        """(seconds of a pass, seconds of the step); None while warming up.
+
+        A pass alone is a step's share. With synchronisation the last pass counts until its own
+        gradients were ready; what follows is waiting for the others.
+        """
+        if self._dropped > 0:
+            self._dropped -= 1
+            return None
+        step_s = sum(self._pass_s)
+        if alone:
+            return step_s / len(self._pass_s), step_s
+        local_s = [*self._pass_s[:-1], max(last_gradient_s - self._began_s, 0.0)]
+        return sum(local_s) / len(local_s), step_s

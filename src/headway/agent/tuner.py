@@ -1,0 +1,124 @@
+"""Which (m, s) a job runs at on the allocation it holds: fits its speed, asks the goodput model."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from math import isfinite
+from typing import Any, final
+
+from headway.agent.plan import Split
+from headway.agent.timing import History
+from headway.core.errors import InvalidInputError
+from headway.core.model.fit import Fit, fit
+from headway.core.model.goodput import JobModels, goodput_at, keep_unless_better
+from headway.core.types import BatchContract, BatchMode, JobReport, ThroughputParams
+
+GROWTH = 4  # at most this much in one change: phi far above the measured batch is a guess
+LEAST_STEPS = 20  # between two changes, so that the present choice was measured
+FIT_SHARE = 0.02  # of the time that fitting may take
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A better choice, and how much better the model says it is."""
+
+    split: Split
+    gain: float
+
+
+@final
+class Tuner:
+    """The batch contract at work on one allocation."""
+
+    def __init__(
+        self,
+        contract: BatchContract,
+        *,
+        tunes: bool,
+        workers: int,
+        nodes: int,
+        clock: Callable[[], float],
+    ) -> None:
+        self.tunes = tunes and contract.adapts
+        self.fit = Fit()
+        self._contract = contract
+        self._workers = workers
+        self._several_nodes = nodes > 1
+        self._clock = clock
+        self._fitted_changes = -1
+        self._next_fit_s = 0.0
+
+    def start(self, batch_size: int) -> Split:
+        """Keep this batch size on the present allocation, as far as the contract lets it.
+
+        Raises:
+            InvalidInputError: a fixed batch does not fit in the passes that the contract allows.
+        """
+        contract = self._contract
+        most = self._workers * contract.max_batch_per_gpu * (contract.max_accum_steps + 1)
+        if contract.adapts:
+            least = max(contract.initial_batch_size, self._workers * contract.min_batch_per_gpu)
+            batch_size = min(max(batch_size, least), contract.max_batch_size, most)
+        if batch_size > most:
+            raise InvalidInputError(
+                f"a batch of {batch_size} needs more than {contract.max_accum_steps} accumulation "
+                f"steps of {contract.max_batch_per_gpu} on {self._workers} GPUs: allow more of "
+                "either, or ask for more GPUs"
+            )
+        share = -(-batch_size // self._workers)
+        passes = -(-share // contract.max_batch_per_gpu)
+        return Split(batch_size, self._workers, -(-share // passes))
+
+    def refit(self, history: History) -> None:
+        """Fit theta_sys if there is something new and the last fit is long enough ago."""
+        now_s = self._clock()
+        if history.changes == self._fitted_changes or now_s < self._next_fit_s:
+            return
+        observations = history.observations()
+        if observations is None:
+            return
+        self.fit = fit(observations, self.fit if isfinite(self.fit.error) else None)
+        self._fitted_changes = history.changes
+        after_s = self._clock()
+        self._next_fit_s = after_s + (after_s - now_s) / FIT_SHARE
+
+    def choose(self, split: Split, noise_scale: float | None) -> Change | None:
+        """A choice that is predicted to be at least 5 % better than the present one, if any."""
+        if not self.tunes or not isfinite(self.fit.error):
+            return None
+        contract, m, s = self._contract, split.batch_per_gpu, split.accum_steps
+        within = replace(
+            contract, max_batch_size=min(contract.max_batch_size, GROWTH * split.batch_size)
+        )
+        models = JobModels.of([(within, self._as_report(split, noise_scale))])
+        found = keep_unless_better(models, self._workers, self._several_nodes, m, s)
+        best_m, best_s = int(found.batch_per_gpu[0, 0]), int(found.accum_steps[0, 0])
+        if best_m == 0 or (best_m, best_s) == (m, s):
+            return None
+        present = goodput_at(models, self._workers, self._several_nodes, m, s)[0, 0]
+        # the present choice may not be among the legal ones, for example just after a resize
+        gain = float(found.goodput_per_s[0, 0] / present) if present > 0 else 1.0
+        return Change(Split(int(found.batch_size[0, 0]), self._workers, best_m), gain)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"params": asdict(self.fit.params), "error": self.fit.error}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        params = ThroughputParams(**state["params"])
+        self.fit = Fit(params=params, error=state["error"], message="from the checkpoint")
+
+    def _as_report(self, split: Split, noise_scale: float | None) -> JobReport:
+        return JobReport(
+            throughput=self.fit.params,
+            noise_scale=noise_scale,
+            progress_examples=0.0,
+            batch_per_gpu=split.batch_per_gpu,
+            accum_steps=split.accum_steps,
+            batch_size=split.batch_size,
+        )
+
+
+def wanted_batch_size(contract: BatchContract, *, tunes: bool, requested: int) -> int:
+    """The batch size of a job that has not trained yet."""
+    if contract.mode is BatchMode.ADAPTIVE and not tunes:
+        return requested  # the policy leaves the batch to the owner's request
+    return contract.initial_batch_size
