@@ -150,6 +150,24 @@ def test_what_a_worker_leaves_behind_is_killed(stage: Stage) -> None:
     assert not psutil.pid_exists(int((stage.scripts / "pid").read_text()))
 
 
+def test_workers_die_with_their_agent_without_anybody_s_help(stage: Stage) -> None:
+    stage.play.tell(1, 0, 1)
+    stage.start(ELASTIC)
+    stage.until_phase(AgentPhase.RUNNING, 1)
+    workers = psutil.Process(stage.agent.pid).children()
+    assert len(workers) == 2
+    stage.agent.kill()
+    gone, alive = psutil.wait_procs(workers, timeout=60)
+    assert (len(gone), alive) == (2, [])
+
+
+def test_an_idle_agent_goes_when_told_and_a_signal_is_such_a_word(stage: Stage) -> None:
+    stage.start(ELASTIC)
+    stage.until_phase(AgentPhase.IDLE)
+    stage.agent.terminate()
+    assert stage.until_gone() == 0
+
+
 def test_a_worker_that_cannot_hear_is_made_to_yield(stage: Stage) -> None:
     """A program of its own knows no flag, and is one process whatever its slots."""
     stage.play.tell(1, 0)
@@ -179,7 +197,8 @@ def test_the_parent_of_the_workers_is_warm_and_has_one_thread(stage: Stage) -> N
     pytest.importorskip("torch", reason="needs the extra headway[agent]")
     stage.play.tell(1, 0, 1)
     script = (
-        "import json, os, sys\nwarm = 'torch.optim' in sys.modules\nimport torch\n"
+        "import json, os, sys\nwarm = {'torch.optim', 'scipy.special'} < set(sys.modules)\n"
+        "import scipy.special, torch\n"
         "weight = torch.nn.Parameter(torch.ones(2))\n(weight ** 2).sum().backward()\n"
         "torch.optim.SGD([weight], lr=0.5).step()\n"
         "print(json.dumps([warm, torch.cuda.is_initialized(), weight.tolist()]))\n"

@@ -51,9 +51,22 @@ def test_a_script_that_names_headway_reports_its_steps(tmp_path: Path) -> None:
     (tmp_path / "no.py").write_text("pass\n")
     (tmp_path / "pkg").mkdir()
     (tmp_path / "pkg" / "__main__.py").write_text("from headway import agent\n")
-    commands = ["yes.py"], ["no.py"], ["-m", "pkg"], ["-m", "headway.agent.demos.x"], ["-m", "json"]
+    commands = ["yes.py"], ["no.py"], ["-m", "pkg"], ["-m", "headway.agent.program"], ["-m", "json"]
     found = [Program.of(("python", *words)).attaches(str(tmp_path)) for words in commands]
     assert found == [True, False, True, True, False]
+
+
+def test_what_forks_can_share_is_imported_before_them(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import numpy as np, os, wandb\nfrom sklearn.datasets import load_digits\n"
+        "from . import sibling\nfrom torch import nn\ndef late():\n    import scipy\n"
+    )
+    (tmp_path / "bad.py").write_text("def (")
+    program = Program.of(("python", "train.py"))
+    assert program.preloads(str(tmp_path)) == ("numpy", "sklearn.datasets", "torch")
+    assert Program.of(("python", "bad.py")).preloads(str(tmp_path)) == ()
+    demo = Program.of(("python", "-m", "headway.agent.program"))
+    assert demo.preloads(str(tmp_path)) == ()
 
 
 def test_a_script_is_run_as_if_it_were_started_itself(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from headway.core.control.commands import StopReason
 from headway.core.control.events import Event, JobFailed, JobFinished, JobStopped
 from headway.core.types import Launch
+from headway.engines import cgroup
 from headway.engines.processes import marked
 from headway.protocol.jobdir import JobDir
 from headway.protocol.messages import AgentPhase
@@ -52,7 +53,12 @@ def test_a_job_that_comes_to_its_end_is_finished(engine: LockedEngine, launch: L
     events = observe_until(engine, ended)
     assert JobFinished(at_s=1.0, job_id=job.job_id) in events
     assert engine.holds() == {}
-    observe_until(engine, lambda _: not engine.inner._jobs)  # type: ignore[attr-defined]
+    # a decision that was made before anybody knew
+    engine.apply(run(engine, job, 3, 2))
+    observe_until(engine, stopped(job, 2))
+    engine.apply(run(engine, job, 3, 3))
+    assert engine.holds() == {}
+    assert engine.inner._jobs == {}  # type: ignore[attr-defined]
 
 
 def test_no_worker_outlives_a_killed_agent(
@@ -77,6 +83,33 @@ def test_no_worker_outlives_a_killed_agent(
     assert engine.holds() == {}
     engine.apply(run(engine, job, 1, 2))
     observe_until(engine, started(job, 2))
+
+
+def test_not_even_a_process_without_any_mark_escapes(
+    engine: LockedEngine, launch: Launcher, tmp_path: Path, scripts: Path
+) -> None:
+    """No session, no parent, no environment in common with the job; the agent is killed first."""
+    group = cgroup.create(tmp_path)
+    if group is None:
+        pytest.skip("needs a writable control group (cgroup v2)")
+    cgroup.kill(group)
+    sleeper = "['sh', '-c', 'setsid sleep 1000 & echo $! > pid'], env={'PATH': os.defpath}"
+    elastic = (scripts / "elastic.py").read_text()
+    (scripts / "parent.py").write_text(
+        f"import os, subprocess\nsubprocess.run({sleeper})\n" + elastic
+    )
+    job = a_job("a", launch("python", "parent.py"))
+    engine.apply(run(engine, job, 1, 1))
+    observe_until(engine, started(job, 1))
+    sleeping = int((scripts / "pid").read_text())
+    assert psutil.pid_exists(sleeping)
+    agent = JobDir(tmp_path / "state" / "jobs" / "a").agent()
+    assert agent is not None
+    assert agent.group is not None
+    os.kill(agent.pid, signal.SIGKILL)
+    observe_until(engine, stopped(job, 1))
+    assert not psutil.pid_exists(sleeping) or psutil.Process(sleeping).status() == "zombie"
+    assert cgroup.kill(Path(agent.group))
 
 
 def test_a_new_service_finds_its_jobs_running(

@@ -21,11 +21,14 @@ def main() -> None:
     """Supervise until the job has ended; in each forked process: be its script."""
     options = _options()
     where = JobDir(Path(os.environ[JOB_FILE]).resolve().parent)
-    where.write_agent(AgentRecord(pid=os.getpid(), started_s=psutil.Process().create_time()))
+    group = options.group if options.group and _join(Path(options.group)) else None
+    started_s = psutil.Process().create_time()
+    where.write_agent(AgentRecord(pid=os.getpid(), started_s=started_s, group=group))
     adopt_orphans()
     table = _table(where, tuple(filter(None, options.devices.split(","))))
     if _is_worth_warming(table):
-        warm()
+        own = ("headway.agent.start",) if table.attaches else ()
+        warm((*own, *table.program.preloads(table.workdir)))
     limits = Limits(grace_s=options.grace_s, term_s=options.term_s)
     supervisor = Supervisor(table, Outbox(table.job.job_id), limits)
     signal.signal(signal.SIGTERM, lambda *_: setattr(supervisor, "leaving", True))
@@ -63,6 +66,15 @@ def _table(where: JobDir, devices: tuple[str, ...]) -> Table:
     )
 
 
+def _join(group: Path) -> bool:
+    """Go into a control group, and with us all that we shall start."""
+    try:
+        (group / "cgroup.procs").write_text("0")
+    except OSError:
+        return False
+    return True
+
+
 def _is_worth_warming(table: Table) -> bool:
     """Not for a program of its own, nor for one that cannot be started at all."""
     wished = os.environ.get(WARM) != "0" and table.program.start is Start.FORK
@@ -74,6 +86,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--grace-s", type=float, default=30.0, help="for a checkpoint")
     parser.add_argument("--term-s", type=float, default=5.0, help="between SIGTERM and SIGKILL")
     parser.add_argument("--devices", default="", help="names of the GPUs, by slot")
+    parser.add_argument("--group", help="the control group to be in")
     return parser.parse_args()
 
 

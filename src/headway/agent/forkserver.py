@@ -6,11 +6,13 @@ A fork of a process with torch imported makes its first step within a second; a 
 
 import ctypes
 import gc
+import importlib
 import io
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -33,8 +35,8 @@ class Seat:
     close: tuple[int, ...] = field(default=())  # the agent's ends, and those of other seats
 
 
-def warm() -> None:
-    """Import torch as far as a first optimizer step goes, without a thread and without CUDA.
+def warm(modules: Iterable[str]) -> None:
+    """Import torch as far as a first optimizer step goes, and these; no thread, no CUDA.
 
     No backward pass: autograd refuses to work in the children of a process that has made one.
     """
@@ -45,6 +47,9 @@ def warm() -> None:
     weight = torch.nn.Parameter(torch.zeros(1))
     weight.grad = torch.zeros(1)
     torch.optim.AdamW([weight]).step()
+    for module in modules:
+        with suppress(ImportError):  # the script will say so itself, or need it elsewhere
+            importlib.import_module(module)
     gc.collect()
     gc.freeze()  # so that no collection in a worker copies the pages it shares with the others
 

@@ -1,5 +1,6 @@
 """What a job's command asks for: a script that is forked once a slot, or a program of its own."""
 
+import ast
 import importlib.util
 import os
 import re
@@ -13,6 +14,8 @@ from types import TracebackType
 from typing import Self
 
 PYTHON = re.compile(r"python(3(\.\d+)?)?$")
+# imports that start no thread and touch no GPU, so that forks can share them
+FORK_SAFE = frozenset({"headway", "numpy", "scipy", "sklearn", "torch", "torchvision"})
 LAUNCHERS = frozenset({"torch.distributed.run", "torch.distributed.launch"})
 
 
@@ -70,17 +73,32 @@ class Program:
         """Whether it seems to report its steps: its text names Headway."""
         try:
             return self.start is not Start.ALONE and b"headway" in self._text(workdir)
-        except OSError:
+        except (OSError, ModuleNotFoundError):
             return False
+
+    def preloads(self, workdir: str) -> tuple[str, ...]:
+        """What the script imports first of all and a parent may import for its forks."""
+        try:
+            tree = ast.parse(self._text(workdir))
+        except (OSError, ModuleNotFoundError, SyntaxError, ValueError):
+            return ()
+        names: list[str] = []
+        for node in tree.body:
+            if isinstance(node, ast.Import):
+                names += [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names.append(node.module)
+        return tuple(name for name in names if name.split(".")[0] in FORK_SAFE)
 
     def _text(self, workdir: str) -> bytes:
         if self.script is not None:
             return Path(workdir, self.script).read_bytes()
-        parts = (self.module or "").split(".")
-        where = Path(workdir, *parts)
+        module = self.module or ""
+        if module.startswith("headway."):
+            spec = importlib.util.find_spec(module)
+            return Path(spec.origin).read_bytes() if spec and spec.origin else b""
+        where = Path(workdir, *module.split("."))
         files = (where.with_suffix(".py"), where / "__main__.py")
-        if not any(file.is_file() for file in files) and parts[0] == "headway":
-            return b"headway"
         return b"".join(file.read_bytes() for file in files if file.is_file())
 
 

@@ -13,7 +13,7 @@ from headway.core.control.events import Event, JobFailed, JobFinished, JobStarte
 from headway.core.ids import JobId, NodeId
 from headway.core.types import Node
 from headway.engines.localjob import MARGIN_S, LocalJob, news
-from headway.engines.processes import Agent, marked, sweep
+from headway.engines.processes import Agent, marked
 from headway.engines.slots import Slots, SlotTable
 from headway.protocol.jobdir import JobDir
 from headway.protocol.messages import AgentPhase, AgentReport, Directive
@@ -235,7 +235,7 @@ class LocalEngine:
         if job.agent is None:
             return
         if not job.agent.alive():
-            if sweep(job.where.job_file):  # else look again: what was killed takes a moment to go
+            if job.sweep():  # else look again: what was killed takes a moment to go
                 self._bury(job)
         elif job.kill_at_s is not None and time.monotonic() > job.kill_at_s:
             job.agent.kill()
@@ -247,7 +247,7 @@ class LocalEngine:
         self._table.keep(job.job_id, ())
         code = job.agent.exit_code if job.agent is not None else None
         never_heard = job.sequence == 0 and code is not None and code > 0
-        was_idle = job.pending and not job.directive.slots
+        was_idle = job.pending and not job.directive.slots and not job.ended
         job.agent, job.leaving, job.kill_at_s = None, False, None
         if was_idle:
             return  # the next agent can be started now
@@ -274,7 +274,7 @@ class LocalEngine:
     def _end_processes(self, job: LocalJob, until_s: float) -> None:
         if job.agent is not None:
             job.agent.kill()
-        while not sweep(job.where.job_file) and time.monotonic() < until_s:
+        while not job.sweep() and time.monotonic() < until_s:
             time.sleep(0.01)
         self._table.keep(job.job_id, ())
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from headway.core.control.commands import RunJob, StopJob
 from headway.core.control.events import BatchChanged, EpochRead, Event, JobReported
 from headway.core.ids import JobId
-from headway.engines.processes import Agent
+from headway.engines.processes import Agent, sweep
 from headway.protocol.jobdir import JobDir, SlotRecord
 from headway.protocol.messages import AgentReport, Directive
 
@@ -60,6 +60,10 @@ class LocalJob:
 
     def has_idled_s(self) -> float:
         return 0.0 if self.idle_since_s is None else time.monotonic() - self.idle_since_s
+
+    def sweep(self) -> bool:
+        """Kill what its agent has left behind; whether there was nothing any more."""
+        return sweep(self.where.job_file, self.agent.group if self.agent else None)
 
 
 def news(message: AgentReport) -> tuple[Event, ...]:

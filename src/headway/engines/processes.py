@@ -14,6 +14,7 @@ from pathlib import Path
 
 import psutil
 
+from headway.engines import cgroup
 from headway.protocol.environment import JOB_FILE
 from headway.protocol.jobdir import AgentRecord, JobDir
 
@@ -27,12 +28,15 @@ class Agent:
     pid: int
     started_s: float | None = None  # None: it is our own child, and cannot be mistaken
     child: "subprocess.Popen[bytes] | None" = None
+    group: Path | None = None
 
     @classmethod
     def start(
         cls, where: JobDir, options: Sequence[str], env: Mapping[str, str], cwd: str
     ) -> "Agent":
         """Start the agent of a job. It lives on when the service dies, in a session of its own."""
+        group = cgroup.create(where.job_file)
+        options = [*options, *([f"--group={group}"] if group else [])]
         with where.log_file.open("ab") as log:
             child = subprocess.Popen(
                 # -P: no file of the user's folder can take the place of a module
@@ -44,14 +48,15 @@ class Agent:
                 stderr=log,
                 start_new_session=True,
             )
-        return cls(pid=child.pid, child=child)
+        return cls(pid=child.pid, child=child, group=group)
 
     @classmethod
     def recorded(cls, record: AgentRecord | None) -> "Agent":
         """The agent that a file names; without a file one that is not alive."""
         if record is None:
             return cls(pid=0, started_s=0.0)
-        return cls(pid=record.pid, started_s=record.started_s)
+        group = Path(record.group) if record.group else None
+        return cls(pid=record.pid, started_s=record.started_s, group=group)
 
     @property
     def exit_code(self) -> int | None:
@@ -99,12 +104,13 @@ def marked(job_file: Path | None = None) -> dict[Path, list[psutil.Process]]:
     return found
 
 
-def sweep(job_file: Path) -> bool:
-    """Kill what carries a job's mark; whether there was nothing left to kill."""
+def sweep(job_file: Path, group: Path | None) -> bool:
+    """Kill what is in a job's group or carries its mark; whether there was nothing to kill."""
+    empty = cgroup.kill(group)
     remains = marked(job_file).get(job_file, [])
     for process in remains:
         _kill(process)
-    return not remains
+    return empty and not remains
 
 
 def _kill(process: psutil.Process) -> None:

@@ -24,6 +24,7 @@ class AgentRecord:
 
     pid: int
     started_s: float
+    group: str | None = None  # its control group, which all processes of the job share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
