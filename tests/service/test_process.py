@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from headway.cli.client import Client
 from headway.cli.main import main
 from headway.core.errors import UnavailableError
+from headway.service.client import Client
 from headway.service.store.sql import SqlStore
 from headway.testing.service import Running, running, until
 

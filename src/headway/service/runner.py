@@ -112,7 +112,7 @@ class Runner(Generic[Memory]):
                 self._reports.put(message)
             try:
                 directive = self._parts.engine.hear(message)
-            except Exception as error:  # noqa: BLE001 - the agent asks again
+            except Exception as error:
                 self._stumble(f"the engine cannot hear job {job_id}", error)
                 raise UnavailableError(f"the engine stumbled: {error}") from error
         for done in kept:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from headway.cli.client import Client
 from headway.core.errors import InvalidInputError, UnavailableError
 from headway.protocol import eventlog
 from headway.protocol.messages import (
@@ -17,6 +16,7 @@ from headway.protocol.messages import (
     decode_directive,
     encode,
 )
+from headway.service.client import Client
 from headway.testing.service import Running, until
 from headway.testing.stores import change, report
 
