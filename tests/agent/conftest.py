@@ -16,6 +16,8 @@ from headway.protocol import environment
 from headway.protocol.messages import WorkerNews, WorkerOrders, decode_news, encode
 
 torch.set_num_threads(1)  # the workers are forked, and a pool of threads does not survive that
+# what torch imports at the first step, which every worker would do again
+torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0).step()
 
 Script = Callable[[Callable[[], None]], None]
 

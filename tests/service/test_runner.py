@@ -34,7 +34,7 @@ from headway.core.ids import JobId, NodeId
 from headway.core.policy.base import Traits
 from headway.core.types import Decision, Node, Snapshot
 from headway.engines.memory import MemoryEngine
-from headway.protocol.messages import AgentPhase, EpochCount
+from headway.protocol.messages import AgentPhase, AgentReport, Directive, EpochCount
 from headway.service.store.base import Logged, StoreError
 from headway.service.store.memory import MemoryStore
 from headway.testing.stores import change, report, spec
@@ -262,6 +262,16 @@ def test_an_engine_that_cannot_be_observed_stops_nobody(world: Any) -> None:
     assert world.engine.holds() == {A: (0, 1)}
     world.after(1)
     assert "psutil has a bug" in (world.runner.trouble or "")
+
+
+def test_an_engine_that_cannot_hear_is_told_to_the_agent(world: Any) -> None:
+    def hear(message: AgentReport) -> Directive:
+        raise OSError("no space left")
+
+    world.engine.hear = hear
+    message = AgentReport(job_id="a", phase=AgentPhase.IDLE, generation=0)
+    with pytest.raises(UnavailableError, match="no space left"):
+        world.runner.hear(message)
 
 
 class Broken:

@@ -63,7 +63,9 @@ class LoneJob:
         if not isinstance(source, DataLoader):
             plain = as_loader(source, batch_size)
             order = _EpochOrder(self, plain, seed)
-            source = DataLoader(source, batch_size=batch_size, sampler=order)
+            # a generator of its own, so that the script's draws what it draws under the scheduler
+            own = torch.Generator()
+            source = DataLoader(source, batch_size=batch_size, sampler=order, generator=own)
         self._loader = source
         return source
 

@@ -13,11 +13,15 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import NoneType
 from typing import Any, final
 
 import torch
 
+from headway.agent.job import MisuseError
+
 KEPT = 2
+_PLAIN = (str, bytes, bool, int, float, NoneType, torch.dtype, torch.device)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +43,7 @@ class CheckpointStore:
         self.folder.mkdir(parents=True, exist_ok=True)
         saved = list(self._saved())
         number = saved[0].number + 1 if saved else 1
-        buffer = io.BytesIO()
-        torch.save(state, buffer)
+        buffer = _serialised(state)
         body = buffer.getbuffer()
         manifest = {"sha256": hashlib.sha256(body).hexdigest(), "bytes": body.nbytes}
         _write(self.folder / f"{number:08d}.pt", body)
@@ -97,6 +100,33 @@ class LineLog:
         with self._path.open("rb") as file:
             file.seek(-1, os.SEEK_END)
             return file.read(1) == b"\n"
+
+
+def _serialised(state: dict[str, Any]) -> io.BytesIO:
+    """The state as bytes that can be loaded without running code of anybody's."""
+    check_plain(state, "state")
+    buffer = io.BytesIO()
+    torch.save(state, buffer)
+    return buffer
+
+
+def check_plain(value: object, where: str) -> None:
+    """That a state holds tensors and plain values only.
+
+    Raises:
+        MisuseError: it does not; said before it is saved, since at the next start it is too late.
+    """
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            check_plain(key, f"a key of {where}")
+            check_plain(inner, f"{where}[{key!r}]")
+    elif isinstance(value, list | tuple):
+        for index, inner in enumerate(value):
+            check_plain(inner, f"{where}[{index}]")
+    elif not (isinstance(value, torch.Tensor) or type(value) in _PLAIN):
+        raise MisuseError(
+            f"{where} is a {type(value).__name__}: only tensors and plain values can be saved"
+        )
 
 
 def _verified(saved: _Saved) -> bytes | None:

@@ -1,6 +1,5 @@
 """Which worker this process is: from the environment to one value."""
 
-import mmap
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -74,17 +73,20 @@ def _count(env: Mapping[str, str], name: str, default: int) -> int:
 
 
 class Flag:
-    """The generation that the agent wants: eight bytes of shared memory, read at every step."""
+    """The generation that the agent wants: eight bytes of a file, read at every step.
+
+    Read, not mapped: a file that somebody truncates would kill a worker that has it mapped.
+    """
 
     def __init__(self, path: Path | None, generation: int) -> None:
         self._generation = generation
-        self._bytes: mmap.mmap | None = None
-        if path is not None:
-            with path.open("rb") as file:
-                self._bytes = mmap.mmap(file.fileno(), 8, access=mmap.ACCESS_READ)
+        self._fd = None if path is None else os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
     def raised(self) -> bool:
         """Whether another generation than this worker's is wanted."""
-        if self._bytes is None:
+        if self._fd is None:
             return False
-        return int.from_bytes(self._bytes[:8], "little", signed=True) != self._generation
+        wanted = os.pread(self._fd, 8, 0)
+        return (
+            len(wanted) == 8 and int.from_bytes(wanted, "little", signed=True) != self._generation
+        )

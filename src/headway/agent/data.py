@@ -45,8 +45,6 @@ class Driver(Protocol):
         """Samples of the epoch whose steps are made."""
         ...
 
-    def begin_epoch(self) -> None: ...
-
     def begin_pass(self, one: Pass) -> None: ...
 
     def end_pass(self, one: Pass) -> None:
@@ -90,7 +88,6 @@ class ElasticLoader:
 
     def __iter__(self) -> Iterator[Any]:
         driver = self._driven()
-        driver.begin_epoch()
         while driver.position < self.samples:
             split = driver.split
             batches = iter(self._fetcher(split))

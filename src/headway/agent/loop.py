@@ -134,9 +134,6 @@ class Loop:
 
     # the course of an epoch
 
-    def begin_epoch(self) -> None:
-        self.meter.restart(new_shape=False)
-
     def begin_pass(self, one: Pass) -> None:
         """The loader hands out a pass."""
         if one.index == 0:
@@ -170,7 +167,7 @@ class Loop:
         self.meter.end_pass(one)
         if not one.last:
             return
-        self.meter.end_step(one, self._split)
+        self.meter.end_step(one)
         self._pass = None
         self._steps_since_change += 1
         self._until_exchange -= 1
@@ -225,7 +222,7 @@ class Loop:
         if split != self._split:
             old, self._split = self._split, split
             self._steps_since_change = 0
-            self.meter.restart(new_shape=True)
+            self.meter.restart()
             self._changed(old, self._better.gain if self._better else 1.0, "predicted goodput")
             self._better = None
         if agreed.stop:
@@ -252,7 +249,9 @@ class Loop:
 
     def _look_for_better(self) -> None:
         if self.context.first:
-            self._better = self.tuner.choose(self._split, self.meter.noise.estimate())
+            samples = None if self.loader is None else self.loader.samples
+            phi = self.meter.noise.estimate()
+            self._better = self.tuner.choose(self._split, phi, samples=samples)
 
     def _changed(self, old: Split, gain: float, why: str) -> None:
         self.desk.changed(

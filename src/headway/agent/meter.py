@@ -7,12 +7,14 @@ from typing import Any, final
 import torch
 
 from headway.agent.noise import HORIZON, NoiseScale
-from headway.agent.plan import Pass, Split
+from headway.agent.plan import Pass
 from headway.agent.probe import GradientProbe, Measured
 from headway.agent.timing import History, Shape, Stopwatch
 
 MEASURE_SHARE = 0.02  # of the time that measuring the noise scale may take
 _MOST_APART = 64  # steps between two measured ones
+_APART_AT_FIRST = 4  # while there is little to go by
+_LITTLE = 32  # pairs
 _SMOOTHING = 0.1
 
 
@@ -29,17 +31,16 @@ class Meter:
         self._workers = workers
         self._nodes = nodes
         self._steps = 0
-        self._measured_steps = 0
+        self._cost_s: float | None = None  # of a measured step
         self._taken: list[Measured] = []
         cuda = torch.cuda.is_available()
         self._watch = Stopwatch(time.perf_counter, torch.cuda.synchronize if cuda else None)
 
-    def restart(self, *, new_shape: bool) -> None:
-        """A pause, or a step of another shape: what follows is not comparable."""
+    def restart(self) -> None:
+        """Steps have another shape from here on."""
         self._watch.restart()
-        if new_shape:
-            self.probe.forget_previous()
-            self.step_s = None
+        self.probe.forget_previous()
+        self.step_s = None
 
     def begin_pass(self, one: Pass) -> None:
         turn = self._steps % self.every
@@ -51,25 +52,26 @@ class Meter:
             chained=turn == 0 and differences,
             examples=float(one.step_size * self.every),
         )
-        self._measured_steps += measured and one.index == 0
         self._watch.begin_pass(one.index)
 
     def end_pass(self, one: Pass) -> None:
         self._watch.end_pass(last=one.last)
 
-    def end_step(self, one: Pass, split: Split) -> None:
-        """After the last pass; a shorter step at the end of an epoch is not timed."""
+    def end_step(self, one: Pass) -> None:
+        """After the last pass of a step."""
         self.probe.end_step()
+        if self.probe.cost_s > 0 and self._steps > 0:  # the first one warms up
+            self._cost_s = _smoothed(self._cost_s, self.probe.cost_s)
         self._steps += 1
         taken = self._watch.step(
             alone=self._workers == 1, last_gradient_s=self.probe.last_gradient_s
         )
-        if taken is None or one.step_size != split.batch_size:
+        if taken is None:
             return
         grad_s, step_s = taken
-        smooth = step_s if self.step_s is None else self.step_s
-        self.step_s = smooth + _SMOOTHING * (step_s - smooth)
-        shape = Shape(self._workers, self._nodes, split.batch_per_gpu, split.accum_steps)
+        self.step_s = _smoothed(self.step_s, step_s)
+        per_gpu = -(-one.step_size // (self._workers * one.passes))
+        shape = Shape(self._workers, self._nodes, per_gpu, one.passes - 1)
         self.history.add(shape, grad_s=grad_s, step_s=step_s)
 
     def sums(self) -> list[float]:
@@ -86,10 +88,10 @@ class Meter:
 
     def wanted_every(self) -> int:
         """So many steps apart that measuring stays within its share of the time."""
-        if not self.step_s or not self._measured_steps:
+        if not self.step_s or self._cost_s is None:
             return 1
-        cost_s = self.probe.cost_s / self._measured_steps
-        return min(max(ceil(cost_s / (MEASURE_SHARE * self.step_s)), 1), _MOST_APART)
+        most = _APART_AT_FIRST if self.noise.pairs < _LITTLE else _MOST_APART
+        return min(max(ceil(self._cost_s / (MEASURE_SHARE * self.step_s)), 1), most)
 
     def state_dict(self) -> dict[str, Any]:
         return {"noise": self.noise.state_dict(), "timing": self.history.state_dict()}
@@ -97,3 +99,7 @@ class Meter:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.noise = NoiseScale.restored(state["noise"])
         self.history.load_state_dict(state["timing"])
+
+
+def _smoothed(average: float | None, value: float) -> float:
+    return value if average is None else average + _SMOOTHING * (value - average)

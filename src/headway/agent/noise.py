@@ -15,6 +15,7 @@ from typing import Self, final
 
 HORIZON = 512.0  # initial batches: what is older than that has lost its weight
 LEAST_PAIRS = 8.0  # fewer are no estimate
+MOST_NEWS = 1 / 16  # share of one pair, so that rarely measured large batches still are enough
 TRUSTED_GROWTH = 64.0  # phi is not believed beyond this multiple of the batch it was measured at
 
 
@@ -62,7 +63,7 @@ class NoiseScale:
         """Take one pair that stands for this many examples of training."""
         if not pair.usable or examples <= 0:
             return
-        keep = exp(-examples / self.horizon_examples)
+        keep = exp(-min(examples / self.horizon_examples, MOST_NEWS))
         gradient, variance = pair.gradient_squared(), pair.variance()
         news = (gradient, variance, gradient**2, variance**2, gradient * variance, pair.big_size)
         if not all(isfinite(value) for value in news):

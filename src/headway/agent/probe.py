@@ -46,7 +46,7 @@ class GradientProbe:
 
     def __init__(self, workers: int) -> None:
         self.last_gradient_s = 0.0  # when the last gradient of this pass was ready
-        self.cost_s = 0.0  # what measuring has cost since it was last read
+        self.cost_s = 0.0  # that measuring took in the present step
         self._workers = workers
         self._watched: list[nn.Parameter] = []
         self._optimizers: list[Optimizer] = []
@@ -83,6 +83,7 @@ class GradientProbe:
         self._seen.clear()
         if one.index == 0:
             self._measuring, self._chained, self._examples = measured, chained, examples
+            self.cost_s = 0.0
             self._small, self._big, self._spoiled = [], None, False
             self._steps = {}
 

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import torch
 
-from headway.agent.checkpoint import CheckpointStore, LineLog
+from headway.agent.checkpoint import CheckpointStore, LineLog, check_plain
 from headway.agent.data import Counts
 from headway.agent.exchange import Exchange
 from headway.agent.job import MisuseError, Stateful
@@ -54,6 +54,11 @@ class Saver:
         state = self._saved.get("parts", {}).get(name)
         if state is not None:
             self._parts[name].load_state_dict(state)
+
+    def check(self) -> None:
+        """That the state of every part can be saved; found out now, not when it is needed."""
+        for name, part in self._parts.items():
+            check_plain(part.state_dict(), name)
 
     def release(self) -> None:
         """Forget the loaded tensors once everything is restored."""

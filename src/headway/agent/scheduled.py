@@ -159,6 +159,7 @@ class ScheduledJob:
     def _begin(self, loader: ElasticLoader) -> None:
         """Everything is set up: now the rest of the state, which set-up would have changed."""
         saver = self._loop.saver
+        saver.check()
         # last, since a learning-rate scheduler sets the rate when it is made
         for name in self._optimizers:
             saver.restore(name)

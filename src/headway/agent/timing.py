@@ -12,6 +12,7 @@ WARM_UP_STEPS = 3  # dropped after a start, a resize or a new batch size
 HALF_LIFE_S = 300.0  # of training after which an observation has half its weight
 MOST_WEIGHT = 200.0  # steps; beyond it the average forgets old ones
 MOST_KINDS = 64
+TIMED_ON_DEVICE = 16  # one step in so many, since the host must wait for the device
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,8 @@ class Stopwatch:
         self._clock = clock
         self._wait = wait  # for the device, which runs behind
         self._dropped = WARM_UP_STEPS
+        self._steps = 0
+        self._timed = True  # this step
         self._began_s = 0.0
         self._pass_s: list[float] = []
 
@@ -107,17 +110,18 @@ class Stopwatch:
     def begin_pass(self, index: int) -> None:
         if index == 0:
             self._pass_s = []
-            if self._wait is not None:
-                self._wait()
+            self._timed = self._wait is None or self._steps % TIMED_ON_DEVICE == 0
+            self._steps += 1
+            self._settle()
         self._began_s = self._clock()
 
     def end_pass(self, *, last: bool) -> None:
-        if last and self._wait is not None:
-            self._wait()
+        if last:
+            self._settle()
         self._pass_s.append(self._clock() - self._began_s)
 
     def step(self, *, alone: bool, last_gradient_s: float) -> tuple[float, float] | None:
-        """(seconds of a pass, seconds of the step); None while warming up.
+        """(seconds of a pass, seconds of the step); None while warming up, or if not timed.
 
         A pass alone is a step's share. With synchronisation the last pass counts until its own
         gradients were ready; what follows is waiting for the others.
@@ -125,8 +129,14 @@ class Stopwatch:
         if self._dropped > 0:
             self._dropped -= 1
             return None
+        if not self._timed:
+            return None
         step_s = sum(self._pass_s)
         if alone:
             return step_s / len(self._pass_s), step_s
         local_s = [*self._pass_s[:-1], max(last_gradient_s - self._began_s, 0.0)]
         return sum(local_s) / len(local_s), step_s
+
+    def _settle(self) -> None:
+        if self._timed and self._wait is not None:
+            self._wait()

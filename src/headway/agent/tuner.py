@@ -81,14 +81,20 @@ class Tuner:
         after_s = self._clock()
         self._next_fit_s = after_s + (after_s - now_s) / FIT_SHARE
 
-    def choose(self, split: Split, noise_scale: float | None) -> Change | None:
-        """A choice that is predicted to be at least 5 % better than the present one, if any."""
+    def choose(
+        self, split: Split, noise_scale: float | None, *, samples: int | None = None
+    ) -> Change | None:
+        """A choice that is predicted to be at least 5 % better than the present one, if any.
+
+        ``samples`` of an epoch: no step reads more.
+        """
         if not self.tunes or not isfinite(self.fit.error):
             return None
         contract, m, s = self._contract, split.batch_per_gpu, split.accum_steps
-        within = replace(
-            contract, max_batch_size=min(contract.max_batch_size, GROWTH * split.batch_size)
-        )
+        most = min(contract.max_batch_size, GROWTH * split.batch_size)
+        if samples is not None:
+            most = max(min(most, samples), contract.initial_batch_size)
+        within = replace(contract, max_batch_size=most)
         models = JobModels.of([(within, self._as_report(split, noise_scale))])
         found = keep_unless_better(models, self._workers, self._several_nodes, m, s)
         best_m, best_s = int(found.batch_per_gpu[0, 0]), int(found.accum_steps[0, 0])

@@ -46,13 +46,22 @@ def demo_command(
     for package in ("torch", "sklearn", "fastapi"):
         if find_spec(package) is None:
             raise InvalidInputError(f"the demo needs {package}; pip install 'headway[demo]'")
-    folder = keep or Path(tempfile.mkdtemp(prefix="headway-demo-"))
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = _folder(keep)
     options = ["--slots", str(slots), "--round-s", str(round_s), "--policy", policy]
     with _service(folder, options) as client:
         watched = _Watched(client, folder / EVENTS_FILE, quiet=as_json)
         _run(watched, JOBS, slots, limit_s)
     _tell(watched.stories, folder, as_json=as_json)
+
+
+def _folder(keep: Path | None) -> Path:
+    """An empty folder: two runs in one would tell one confused story."""
+    if keep is None:
+        return Path(tempfile.mkdtemp(prefix="headway-demo-"))
+    if keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
+        raise InvalidInputError(f"--keep {keep} is not an empty folder; choose a new one")
+    keep.mkdir(parents=True, exist_ok=True)
+    return keep
 
 
 @contextlib.contextmanager

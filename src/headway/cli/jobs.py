@@ -12,6 +12,7 @@ from headway.cli.output import print_json, print_table
 from headway.core.errors import InvalidInputError
 
 FOLLOW_S = 0.5  # between two looks at a log
+COLUMNS = ("job", "phase", "reason", "gpus", "of", "batch", "done", "restarts", "age")
 Fields = Mapping[str, Any]
 
 
@@ -24,8 +25,7 @@ def jobs_command(ended: bool, url: str | None, state: str | None, as_json: bool)
     if as_json:
         print_json(answer)
     elif answer["jobs"]:
-        columns = ("job", "phase", "reason", "GPUS", "OF", "BATCH", "DONE", "RESTARTS", "AGE")
-        print_table(columns, [_row(job) for job in answer["jobs"]])
+        print_table(COLUMNS, [_row(job) for job in answer["jobs"]], right=COLUMNS[3:])
     else:
         click.echo("no jobs" if ended else "no active jobs; `headway jobs -a` lists ended ones")
 
@@ -145,7 +145,8 @@ def _facts(job: Fields) -> list[tuple[str, str]]:
 
 
 def _happened(entry: Fields) -> str:
-    gpus = None if entry["gpus"] is None else f"{entry['gpus']} GPUs"
+    held: int | None = entry["gpus"]
+    gpus = None if held is None else f"{held} GPU" + "s" * (held != 1)
     batch = None if entry["batch_size"] is None else f"batch {entry['batch_size']}"
     return ", ".join(filter(None, (gpus, batch, entry["message"])))
 

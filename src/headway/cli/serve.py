@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headway.cli.output import print_json
+from headway.core.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from headway.service.main import Ready
@@ -36,6 +37,11 @@ def serve_command(config: Path | None, as_json: bool, **options: Any) -> None:
     HEADWAY_ROUND_S.
     """
     import logging
+    from importlib.util import find_spec
+
+    for package in ("fastapi", "pydantic", "sqlalchemy", "uvicorn"):
+        if find_spec(package) is None:
+            raise InvalidInputError(f"serve needs {package}; pip install 'headway[service]'")
 
     from headway.service.main import serve
     from headway.service.settings import load

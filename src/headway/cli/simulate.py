@@ -10,11 +10,13 @@ from typing import Any, final
 
 import click
 
+from headway.cli.keeping import keep
 from headway.cli.output import print_json, print_table
 from headway.core.errors import InvalidInputError
 from headway.core.policy import DEFAULT, make
 from headway.sim.cluster import parse_cluster
 from headway.sim.driver import Setup, fitted
+from headway.sim.generate import generate, is_generator
 from headway.sim.results import Contender, Result, run_all
 from headway.traces.base import Workload
 from headway.traces.catalogue import CATALOGUE
@@ -64,16 +66,20 @@ def simulate_command(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Run WORKLOAD, a file in any known format, in virtual time under one or more policies."""
+    """Run WORKLOAD in virtual time under one or more policies.
+
+    WORKLOAD is a file in any known format, or pollux-mix (with options, as in
+    pollux-mix:jobs=320,hours=8): jobs that are drawn anew for each seed.
+    """
     chosen = parse_settings(settings, policies)
     contenders = _contenders(policies, chosen)
     machines = parse_cluster(cluster)
     setup = Setup(
-        workload=fitted(_workload(workload, profiles, format_name), machines),
+        workload=fitted(_workload(workload, profiles, format_name, _seed(seed)), machines),
         cluster=machines,
         round_s=_seconds("--round-s", round_s, least=1e-3),
         restart_s=_seconds("--restart-s", restart_s, least=0.0),
-        seed=_seed(seed),
+        seed=seed,
         noise=_noise(chosen[SIMULATOR]),
     )
     _notes(setup.workload.notes)
@@ -81,6 +87,8 @@ def simulate_command(
         results = run_all(setup, contenders, out, tell)
     for result in results:
         _notes(_warnings(result))
+    if out is not None:
+        keep(out, _facts(setup), results)
     if as_json:
         print_json(
             {
@@ -128,8 +136,20 @@ def _contenders(
     )
 
 
-def _workload(text: str, profiles: Path | None, format_name: str | None) -> Workload:
+def _facts(setup: Setup) -> Mapping[str, str]:
+    return {
+        "workload": f"{setup.workload.name}, {len(setup.workload.jobs)} jobs",
+        "cluster": setup.cluster.name,
+        "round": f"{setup.round_s:g} s",
+        "restart delay": f"{setup.restart_s:g} s",
+        "seed": str(setup.seed),
+    }
+
+
+def _workload(text: str, profiles: Path | None, format_name: str | None, seed: int) -> Workload:
     known = CATALOGUE if profiles is None else read_profiles(profiles)
+    if is_generator(text):
+        return generate(text, known, seed)
     return read_workload(Path(text), known, format_name)
 
 
@@ -173,7 +193,8 @@ def _notes(notes: Sequence[str] | Iterator[str]) -> None:
 
 
 def _print(results: Sequence[Result]) -> None:
-    print_table([name for name, _ in TABLE], [[show(r) for _, show in TABLE] for r in results])
+    names = [name for name, _ in TABLE]
+    print_table(names, [[show(r) for _, show in TABLE] for r in results], right=names[1:])
 
 
 def _show(value: float | None, digits: int = 0) -> str:

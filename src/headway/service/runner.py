@@ -79,8 +79,11 @@ class Runner(Generic[Memory]):
         """When the next decision is due, if there is a job to decide about."""
         if not self._state.jobs:
             return None
-        last = max(self.board.last_round_s or 0.0, self._tried_round_s or 0.0)
-        return max(last + self._state.round_s, self._state.now_s)
+        begun = [
+            at_s for at_s in (self.board.last_round_s, self._tried_round_s) if at_s is not None
+        ]
+        due_s = max(begun) + self._state.round_s if begun else self._state.now_s
+        return max(due_s, self._state.now_s)
 
     # --- for other threads
 
@@ -93,7 +96,11 @@ class Runner(Generic[Memory]):
         return self._inbox.put(make).result(timeout=ANSWER_S)
 
     def hear(self, message: AgentReport) -> Directive:
-        """Take an agent's message; its news is kept before it is answered."""
+        """Take an agent's message; its news is kept before it is answered.
+
+        Raises:
+            HeadwayError: it could not be taken; the agent sends it again.
+        """
         job_id = JobId(message.job_id)
         known = self.board.job(job_id) is not None
         with self._hands:
@@ -103,7 +110,11 @@ class Runner(Generic[Memory]):
                 self._inbox.put(_at(started))
             if known:
                 self._reports.put(message)
-            directive = self._parts.engine.hear(message)
+            try:
+                directive = self._parts.engine.hear(message)
+            except Exception as error:
+                self._stumble(f"the engine cannot hear job {job_id}", error)
+                raise UnavailableError(f"the engine stumbled: {error}") from error
         for done in kept:
             done.result(timeout=ANSWER_S)
         return directive

@@ -33,6 +33,9 @@ from headway.core.types import Allocation, Decision, JobView, Reason, ReasonCode
 from headway.testing.strategies import batch_changes, job_reports, job_specs, nodes
 
 DELAYS_S = st.sampled_from([0.0, 0.0, 0.5, 10.0, 60.0]) | st.floats(0, 1e4)
+# made once: to make a strategy costs more than to draw from it
+NODES, SPECS = nodes(), job_specs(max_gpus=4)
+REPORTS, CHANGES = job_reports(), batch_changes()
 CODES = (ReasonCode.GREW, ReasonCode.WAITING)  # few, so that they often repeat
 NODE_IDS = tuple(NodeId(f"n{index}") for index in range(5))
 
@@ -139,7 +142,7 @@ def histories(draw: st.DrawFn, max_events: int = 40) -> History:
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     player = _Player(policy, rng, [State(memory=policy.start())])
     player.play(RunOpened(at_s=0.0, policy="scattered", round_s=60.0))
-    player.play(NodeJoined(at_s=0.0, node=draw(nodes(NODE_IDS[0]))))
+    player.play(NodeJoined(at_s=0.0, node=replace(draw(NODES), node_id=NODE_IDS[0])))
     for _ in range(draw(st.integers(0, max_events))):
         at_s = player.state.now_s + draw(DELAYS_S)
         event = draw(st.sampled_from(MAKERS))(draw, player, at_s)
@@ -156,7 +159,9 @@ def histories(draw: st.DrawFn, max_events: int = 40) -> History:
 def _joined(draw: st.DrawFn, player: _Player, at_s: float) -> Event | None:
     absent = [node_id for node_id in NODE_IDS if node_id not in player.state.nodes]
     return (
-        NodeJoined(at_s=at_s, node=draw(nodes(draw(st.sampled_from(absent))))) if absent else None
+        NodeJoined(at_s=at_s, node=replace(draw(NODES), node_id=draw(st.sampled_from(absent))))
+        if absent
+        else None
     )
 
 
@@ -167,7 +172,8 @@ def _lost(draw: st.DrawFn, player: _Player, at_s: float) -> Event | None:
 def _submitted(draw: st.DrawFn, player: _Player, at_s: float) -> Event | None:
     job_id = JobId(f"job-{player.submitted}")
     player.submitted += 1
-    return JobSubmitted(at_s=at_s, job=draw(job_specs(job_id, submitted_s=at_s, max_gpus=4)))
+    spec = replace(draw(SPECS), job_id=job_id, submitted_s=at_s)
+    return JobSubmitted(at_s=at_s, job=spec)
 
 
 def _round(draw: st.DrawFn, player: _Player, at_s: float) -> Event | None:
@@ -213,9 +219,9 @@ def _told(draw: st.DrawFn, player: _Player, at_s: float) -> Event | None:
     job_id = JobId(f"job-{draw(st.integers(0, player.submitted - 1))}")
     kind = draw(st.integers(0, 3))
     if kind == 0:
-        return JobReported(at_s=at_s, job_id=job_id, report=draw(job_reports()))
+        return JobReported(at_s=at_s, job_id=job_id, report=draw(REPORTS))
     if kind == 1:
-        return BatchChanged(at_s=at_s, job_id=job_id, change=draw(batch_changes()))
+        return BatchChanged(at_s=at_s, job_id=job_id, change=draw(CHANGES))
     if kind == 2:
         return EpochRead(at_s=at_s, job_id=job_id, epoch=0, samples=9, read_least=1, read_most=1)
     seconds = draw(st.floats(1, 1e5))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, sleep
 
-from headway.cli.client import Client
+from headway.service.client import Client
 
 LIMIT_S = 60.0  # a test that waits so long has failed
 

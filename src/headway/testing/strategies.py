@@ -106,6 +106,19 @@ def batch_contracts(draw: st.DrawFn) -> BatchContract:
     )
 
 
+def launches() -> SearchStrategy[Launch]:
+    """A command line."""
+    return st.builds(
+        Launch,
+        command=st.lists(NAMES, min_size=1, max_size=3).map(tuple),
+        workdir=NAMES,
+        env=st.dictionaries(NAMES, NAMES, max_size=2),
+    )
+
+
+BATCHES, LAUNCHES = batch_contracts(), st.none() | launches()
+
+
 @st.composite
 def job_specs(
     draw: st.DrawFn,
@@ -115,7 +128,7 @@ def job_specs(
 ) -> JobSpec:
     """A job that its owner might really ask for."""
     gpus = draw(gpu_bounds(max_gpus))
-    batch = draw(batch_contracts())
+    batch = draw(BATCHES)
     return JobSpec(
         job_id=draw(JOB_IDS) if job_id is None else job_id,
         name=draw(NAMES),
@@ -132,17 +145,7 @@ def job_specs(
         weight=draw(st.floats(0.1, 10)),
         preemptible=draw(st.booleans()),
         work_examples=draw(st.none() | st.floats(1, 1e12)),
-        launch=draw(st.none() | launches()),
-    )
-
-
-def launches() -> SearchStrategy[Launch]:
-    """A command line."""
-    return st.builds(
-        Launch,
-        command=st.lists(NAMES, min_size=1, max_size=3).map(tuple),
-        workdir=NAMES,
-        env=st.dictionaries(NAMES, NAMES, max_size=2),
+        launch=draw(LAUNCHES),
     )
 
 

@@ -1,13 +1,13 @@
 """Both stores keep the contract; what only the SQL store promises is below."""
 
 import sqlite3
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from headway.core.errors import UnavailableError
-from headway.service.store.base import Store
+from headway.service.store.base import Store, StoreError
 from headway.service.store.memory import MemoryStore
 from headway.service.store.sql import SqlStore
 from headway.testing.stores import COMMANDS, LIFE, StoreContract
@@ -53,9 +53,15 @@ class TestSqlStore(StoreContract):
             assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
         store.close()
 
+    def test_only_its_owner_can_read_it(self, tmp_path: Path) -> None:
+        SqlStore.at(tmp_path / "a.db").close()
+        assert stat.S_IMODE((tmp_path / "a.db").stat().st_mode) == 0o600
+        with pytest.raises(StoreError, match="cannot be opened: No such file"):
+            SqlStore.at(tmp_path / "nowhere" / "a.db")
+
     def test_a_file_that_is_no_database(self, tmp_path: Path) -> None:
         (tmp_path / "a.db").write_text("not a database, and long enough to be seen as none" * 50)
-        with pytest.raises(UnavailableError, match=r"a\.db cannot be opened"):
+        with pytest.raises(StoreError, match=r"a\.db cannot be opened"):
             SqlStore.at(tmp_path / "a.db")
 
     def test_tables_of_another_version(self, tmp_path: Path) -> None:
@@ -64,7 +70,7 @@ class TestSqlStore(StoreContract):
         connection.execute("UPDATE about SET version = 99")
         connection.commit()
         connection.close()
-        with pytest.raises(UnavailableError, match="version 99"):
+        with pytest.raises(StoreError, match="version 99"):
             SqlStore.at(tmp_path / "a.db")
 
     def test_a_database_that_another_process_holds(self, tmp_path: Path) -> None:
@@ -73,7 +79,7 @@ class TestSqlStore(StoreContract):
         other.execute("BEGIN IMMEDIATE")
         with store._engine.connect() as connection:
             connection.exec_driver_sql("PRAGMA busy_timeout=10")
-        with pytest.raises(UnavailableError, match="locked"):
+        with pytest.raises(StoreError, match="locked"):
             store.append(LIFE)
         other.execute("ROLLBACK")
         other.close()

@@ -93,6 +93,26 @@ class Meter:
             meter.add(event)
         return meter
 
+    @property
+    def start_s(self) -> float:
+        """When the log begins."""
+        return 0.0 if self._start_s is None else self._start_s
+
+    @property
+    def now_s(self) -> float:
+        """When the last event was."""
+        return self._now_s
+
+    @property
+    def gpus(self) -> int:
+        """GPUs that are there now."""
+        return self._gpus
+
+    @property
+    def held_gpus(self) -> int:
+        """GPUs that jobs hold now."""
+        return self._held
+
     def add(self, event: Event) -> None:
         """Take the next event. One about a job that is not active changes nothing."""
         self._advance(event.at_s)
@@ -199,9 +219,7 @@ class Meter:
             self._last_finish_s, self._at_last_finish = self._now_s, self._integrals
 
     def _makespan_s(self) -> float | None:
-        if self._last_finish_s is None or self._start_s is None:
-            return None
-        return self._last_finish_s - self._start_s
+        return None if self._last_finish_s is None else self._last_finish_s - self.start_s
 
     def _mean_gpus(self) -> float:
         """GPUs of the cluster up to the last completion; of a steady one, simply its GPUs."""

@@ -104,6 +104,8 @@ def _requested_batch(request: JobRequest, batch: BatchContract) -> int:
 
 def _launch(request: JobRequest) -> Launch:
     workdir = Path(request.workdir)
+    if not workdir.is_absolute():
+        raise InvalidInputError(f"workdir: {workdir} is no absolute path; begin it with /")
     if not workdir.is_dir():
         raise InvalidInputError(f"workdir: there is no folder {workdir}; name one that exists")
     command = _command(request)

@@ -83,7 +83,7 @@ def one_line(errors: Sequence[Mapping[str, Any]]) -> str:
 
 def _told(error: Mapping[str, Any]) -> str:
     place = [str(part) for part in error["loc"] if part not in ("body", "query", "path")]
-    place = [part for part in place if "[" not in part and part not in ("str", "int")]
+    place = [part for part in place if not _is_branch(part)]
     field = ".".join(place) or "body"
     match error["type"]:
         case "extra_forbidden":
@@ -100,6 +100,11 @@ def _told(error: Mapping[str, Any]) -> str:
             message = str(error["msg"]).removeprefix("Value error, ")
             given = "" if error["type"] == "value_error" else f", not {_short(error)}"
             return f"{field}: {message[:1].lower()}{message[1:]}{given}"
+
+
+def _is_branch(part: str) -> bool:
+    """One of several types that a field may have; pydantic names it as if it were a field."""
+    return "[" in part or part in {"str", "int", "constrained-str"}
 
 
 def _short(error: Mapping[str, Any]) -> str:

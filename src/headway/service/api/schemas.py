@@ -152,9 +152,7 @@ class JobRequest(Body):
         default=None, description="the command: a line as for a shell, or a list of words"
     )
     script: Text | None = Field(default=None, description="a Python file to run, in place of run")
-    workdir: Text = Field(
-        description="absolute path of the folder that the job starts in", pattern=r"^/[^\x00]*$"
-    )
+    workdir: Text = Field(description="absolute path of the folder that the job starts in")
     env: dict[VariableName, EnvValue] = Field(
         default_factory=dict, description="environment variables of the workers"
     )

@@ -40,7 +40,11 @@ class SqlStore:
 
     @classmethod
     def at(cls, path: Path) -> "SqlStore":
-        """A store in one file."""
+        """A store in one file, for its owner alone: jobs may have secrets in their environment."""
+        try:
+            path.touch(mode=0o600)
+        except OSError as error:
+            raise StoreError(f"the event log {path} cannot be opened: {error.strerror}") from None
         return cls(f"sqlite:///{path}")
 
     def append(self, events: Sequence[Event], commands: Sequence[Command] = ()) -> int:

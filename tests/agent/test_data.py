@@ -1,0 +1,189 @@
+"""The elastic loader with a driver that yields and resizes at will, and what it refuses."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+from torch.utils.data import (
+    BatchSampler,
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    SequentialSampler,
+    TensorDataset,
+    WeightedRandomSampler,
+)
+
+from headway.agent.data import ElasticLoader, as_loader
+from headway.agent.job import MisuseError
+from headway.agent.plan import Pass, Split
+
+
+class YieldedError(Exception):
+    """The worker leaves at a step boundary."""
+
+
+class Driver:
+    """Moves on at the last pass of a step; yields after so many steps."""
+
+    def __init__(self, loader: ElasticLoader, split: Split, position: int, steps: int) -> None:
+        self.split, self.epoch, self.position = split, 0, position
+        self.ended, self._steps, self._made = 0, steps, list[Pass]()
+        self._loader = loader
+        loader.drive(self)
+
+    def begin_pass(self, one: Pass) -> None:
+        self._made = [*self._made, one] if one.index else [one]
+
+    def end_pass(self, one: Pass) -> None:
+        if one.last:
+            self._loader.made(self._made)
+            self.position += one.step_size
+            self._steps -= 1
+            if self._steps == 0:
+                raise YieldedError
+
+    def end_epoch(self) -> None:
+        self.ended += 1
+
+
+def numbers(samples: int) -> TensorDataset:
+    return TensorDataset(torch.arange(samples))
+
+
+def elastic(samples: int, worker: int = 0, **more: bool) -> ElasticLoader:
+    source = DataLoader(numbers(samples), batch_size=8, **{"shuffle": True, **more})
+    return ElasticLoader(source, seed=3, worker=worker, initial_batch_size=8)
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    samples=st.integers(1, 60),
+    sequence=st.lists(
+        st.tuples(st.integers(1, 3), st.integers(1, 20), st.integers(1, 9), st.integers(1, 4)),
+        max_size=5,
+    ),
+)
+def test_what_is_read_and_what_is_counted_is_each_sample_once(
+    samples: int, sequence: list[tuple[int, int, int, int]]
+) -> None:
+    position, read = 0, list[int]()
+    counts = np.zeros(samples, dtype=np.int32)
+    for workers, batch_size, per_pass, steps in [*sequence, (2, 8, 8, -1)]:
+        split, reached = Split(batch_size, workers, per_pass), position
+        for worker in range(workers):
+            loader = elastic(samples, worker)
+            driver = Driver(loader, split, position, steps)
+            pending = list[int]()
+            try:
+                for (batch,) in loader:
+                    idle = driver._made[-1].samples == 0
+                    pending += [] if idle else batch.tolist()
+            except YieldedError:
+                pass
+            read += pending
+            counts += loader.counts
+            reached = max(reached, driver.position)
+        position = reached
+    assert position == samples
+    assert np.all(counts == 1)
+    assert sorted(read) == list(range(samples))
+
+
+def test_a_yield_in_the_middle_of_a_step_counts_nothing_of_it() -> None:
+    loader = elastic(32)
+    driver = Driver(loader, Split(16, 1, 4), 0, steps=-1)
+    passes: Iterator[list[Tensor]] = iter(loader)
+    for _ in range(6):  # a step of four passes, and two of the next
+        next(passes)
+    assert driver.position == 16
+    assert loader.counts.sum() == 16
+
+
+def test_an_idle_worker_still_gets_something_to_compute_on() -> None:
+    """AdaptDL's padding raised IndexError for tiny data sets."""
+    loader = elastic(1, worker=3)
+    Driver(loader, Split(8, 4, 2), 0, steps=-1)
+    ((batch,),) = loader
+    assert batch.tolist() == [0]
+    assert loader.counts.sum() == 0
+
+
+def test_a_new_split_takes_effect_at_the_next_step() -> None:
+    loader = elastic(24)
+    driver = Driver(loader, Split(8, 1, 4), 0, steps=-1)
+    sizes = []
+    for (batch,) in loader:
+        sizes.append(len(batch))
+        driver.split = Split(16, 1, 16)
+    assert sizes == [4, 4, 16]
+    assert driver.ended == 1
+    assert driver.position == 24
+
+
+def test_order_and_tail_of_the_users_loader_are_kept() -> None:
+    loader = elastic(20, shuffle=False)
+    Driver(loader, Split(8, 1, 8), 0, steps=-1)
+    assert [batch.tolist() for (batch,) in loader] == [
+        list(range(8)),
+        list(range(8, 16)),
+        list(range(16, 20)),
+    ]
+    loader = elastic(20, shuffle=False, drop_last=True)
+    Driver(loader, Split(16, 1, 16), 0, steps=-1)
+    assert [len(batch) for (batch,) in loader] == [16]
+    assert loader.samples == 16
+
+
+def test_its_length_is_the_passes_still_to_come() -> None:
+    loader = elastic(20)
+    driver = Driver(loader, Split(8, 1, 4), 0, steps=-1)
+    assert len(loader) == len(list(loader)) == 5
+    driver.position = 8
+    assert len(loader) == 3
+
+
+def test_loader_workers_of_the_user_are_kept() -> None:
+    source = DataLoader(numbers(12), batch_size=8, num_workers=1, shuffle=True)
+    loader = ElasticLoader(source, seed=3, worker=0, initial_batch_size=8)
+    Driver(loader, Split(8, 1, 8), 0, steps=-1)
+    assert sorted(int(x) for (batch,) in loader for x in batch) == list(range(12))
+
+
+class Stream(IterableDataset[int]):
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(3))
+
+
+@pytest.mark.parametrize(
+    ("source", "batch_size", "said"),
+    [
+        (Stream(), 8, "iterable"),
+        (DataLoader(Stream(), batch_size=8), None, "iterable"),
+        (numbers(9), None, "give batch_size"),
+        (DataLoader(numbers(9), batch_size=None), None, "batch_sampler"),
+        (
+            DataLoader(
+                numbers(9), batch_sampler=BatchSampler(SequentialSampler(range(9)), 2, False)
+            ),
+            None,
+            "batch_sampler",
+        ),
+        (DataLoader(numbers(9), batch_size=3), 4, "leave batch_size away"),
+        (
+            DataLoader(numbers(9), batch_size=3, sampler=WeightedRandomSampler([1.0] * 9, 9)),
+            None,
+            "WeightedRandomSampler",
+        ),
+    ],
+    ids=["stream", "loader of a stream", "no size", "no batches", "own batches", "two", "sampler"],
+)
+def test_what_cannot_be_kept_through_a_resize_is_refused(
+    source: Dataset[int] | DataLoader[int], batch_size: int | None, said: str
+) -> None:
+    with pytest.raises(MisuseError, match=said):
+        as_loader(source, batch_size)

@@ -1,0 +1,221 @@
+"""The hooks: what they measure, and that they leave alone what they should."""
+
+import copy
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from headway.agent.plan import Pass
+from headway.agent.probe import GradientProbe
+
+WHOLE = Pass(0, 8, 0, 1, 0, 8)
+
+
+def net() -> nn.Sequential:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 3))
+
+
+def data() -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(1)
+    return torch.randn(8, 6, generator=generator), torch.randint(0, 3, (8,), generator=generator)
+
+
+def norm_squared(model: nn.Module, scale: Callable[[nn.Parameter], Tensor | float]) -> float:
+    return sum(
+        float((p.grad / scale(p)).square().sum()) for p in model.parameters() if p.grad is not None
+    )
+
+
+def backward(model: nn.Module, rows: slice) -> None:
+    inputs, labels = data()
+    nn.functional.cross_entropy(model(inputs[rows]), labels[rows]).backward()
+
+
+def measure_step(probe: GradientProbe, model: nn.Module, passes: int = 2) -> None:
+    size = 8 // passes
+    for index in range(passes):
+        one = Pass(0, 8, index, passes, index * size, (index + 1) * size)
+        probe.begin_pass(one, measured=True, chained=False, examples=8.0)
+        backward(model, slice(one.start, one.stop))
+    probe.end_step()
+
+
+def test_passes_are_weighed_so_that_they_add_up_to_the_gradient_of_the_whole_batch() -> None:
+    whole, model = net(), net()
+    backward(whole, slice(0, 8))
+    probe = GradientProbe(workers=1)
+    probe.watch(model.parameters())
+    for index, (start, stop) in enumerate([(0, 5), (5, 8), (8, 8)]):
+        probe.begin_pass(
+            Pass(0, 8, index, 3, start, stop), measured=False, chained=False, examples=8.0
+        )
+        backward(model, slice(start, stop) if stop > start else slice(0, 2))
+    for one, other in zip(model.parameters(), whole.parameters(), strict=True):
+        torch.testing.assert_close(one.grad, other.grad)
+
+
+def test_an_idle_pass_counts_nothing_even_where_it_is_not_finite() -> None:
+    model = net()
+    probe = GradientProbe(workers=2)
+    probe.watch(model.parameters())
+    probe.begin_pass(Pass(0, 1, 0, 1, 1, 1), measured=False, chained=False, examples=1.0)
+    (model(torch.full((2, 6), float("inf"))).sum() * float("nan")).backward()
+    assert all(torch.equal(p.grad, torch.zeros_like(p)) for p in model.parameters())
+
+
+def test_norms_of_passes_and_of_the_whole() -> None:
+    model = net()
+    probe = GradientProbe(workers=1)
+    probe.watch(model.parameters())
+    measure_step(probe, model)
+    (measured,) = probe.take()
+    halves = []
+    for rows in (slice(0, 4), slice(4, 8)):
+        alone = net()
+        backward(alone, rows)
+        halves.append(norm_squared(alone, lambda _: 1.0))
+    assert float(measured.small) == pytest.approx(sum(halves), rel=1e-5)
+    assert float(measured.big) == pytest.approx(norm_squared(model, lambda _: 1.0), rel=1e-5)
+    assert (measured.passes, measured.small_size, measured.big_size) == (2, 4.0, 8.0)
+
+
+def test_it_measures_before_the_script_clips() -> None:
+    model = net()
+    probe = GradientProbe(workers=1)
+    probe.watch(model.parameters())
+    for index in range(2):
+        one = Pass(0, 8, index, 2, 4 * index, 4 * index + 4)
+        probe.begin_pass(one, measured=True, chained=False, examples=8.0)
+        backward(model, slice(one.start, one.stop))
+    before = norm_squared(model, lambda _: 1.0)
+    nn.utils.clip_grad_norm_(model.parameters(), 1e-3)
+    probe.end_step()
+    assert float(probe.take()[0].big) == pytest.approx(before, rel=1e-5)
+
+
+def test_for_adam_the_gradient_is_measured_as_adam_sees_it() -> None:
+    """AdaptDL chose the estimator by the rule's argument, not by the optimizer: phi came out as
+    75 where it was 172."""
+    model = net()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    probe = GradientProbe(workers=1)
+    probe.watch(model.parameters())
+    probe.precondition_by(optimizer)
+    for _ in range(12):
+        optimizer.zero_grad()
+        backward(model, slice(0, 8))
+        optimizer.step()
+    probe.take()
+    optimizer.zero_grad()
+    measure_step(probe, model)
+    expected = norm_squared(
+        model,
+        lambda p: (optimizer.state[p]["exp_avg_sq"] / (1 - 0.999**12)).sqrt() + 1e-8,
+    )
+    assert float(probe.take()[0].big) == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_young_second_moment_is_no_preconditioner() -> None:
+    model = net()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    probe = GradientProbe(workers=1)
+    probe.watch(model.parameters())
+    probe.precondition_by(optimizer)
+    backward(model, slice(0, 8))
+    optimizer.step()
+    optimizer.zero_grad()
+    measure_step(probe, model)
+    (measured,) = probe.take()
+    assert not measured.pair(float(measured.small), float(measured.big)).usable
+
+
+def test_frozen_unused_and_tied_parameters() -> None:
+    """Frozen ones made AdaptDL's hooks raise, so nobody could fine-tune with frozen layers."""
+
+    class Odd(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.frozen = nn.Linear(6, 6)
+            self.frozen.requires_grad_(False)
+            self.unused = nn.Linear(6, 6)
+            self.first = nn.Linear(6, 6)
+            self.second = nn.Linear(6, 6)
+            self.second.weight = self.first.weight
+            self.last = nn.Linear(6, 3)
+
+        def forward(self, inputs: Tensor) -> Tensor:
+            hidden = self.second(self.first(self.frozen(inputs)))
+            outputs: Tensor = self.last(hidden)
+            return outputs
+
+    torch.manual_seed(0)
+    model = Odd()
+    plain = copy.deepcopy(model)
+    probe = GradientProbe(workers=1)
+    probe.watch(model.parameters())
+    measure_step(probe, model)
+    backward(plain, slice(0, 8))
+    (measured,) = probe.take()
+    assert float(measured.big) == pytest.approx(norm_squared(plain, lambda _: 1.0), rel=1e-4)
+    assert model.frozen.weight.grad is None
+    assert model.unused.weight.grad is None
+
+
+def test_two_backward_passes_in_one_are_not_taken_for_one_gradient() -> None:
+    model = net()
+    probe = GradientProbe(workers=1)
+    probe.watch(model.parameters())
+    for index in range(2):
+        one = Pass(0, 8, index, 2, 4 * index, 4 * index + 4)
+        probe.begin_pass(one, measured=True, chained=False, examples=8.0)
+        backward(model, slice(one.start, one.stop))
+        backward(model, slice(one.start, one.stop))
+    probe.end_step()
+    (measured,) = probe.take()
+    assert not measured.pair(float(measured.small), float(measured.big)).usable
+
+
+def test_alone_with_one_pass_two_steps_make_a_pair() -> None:
+    model = net()
+    probe = GradientProbe(workers=1)
+    probe.watch(model.parameters())
+    squares, both = [], None
+    for rows in (slice(0, 4), slice(4, 8)):
+        model.zero_grad()
+        one = Pass(rows.start, 4, 0, 1, rows.start, rows.stop)
+        probe.begin_pass(one, measured=True, chained=True, examples=4.0)
+        backward(model, rows)
+        probe.end_step()
+        squares.append(norm_squared(model, lambda _: 1.0))
+        flat = torch.cat([p.grad.flatten() for p in model.parameters()])
+        both = flat.clone() if both is None else (both + flat) / 2
+    (measured,) = probe.take()
+    pair = measured.pair(float(measured.small), float(measured.big))
+    assert pair.small_squared == pytest.approx(sum(squares) / 2, rel=1e-5)
+    assert pair.big_squared == pytest.approx(float(both.square().sum()), rel=1e-5)
+    assert (pair.small_size, pair.big_size) == (4.0, 8.0)
+
+
+def test_steps_of_different_size_make_no_pair() -> None:
+    model = net()
+    probe = GradientProbe(workers=1)
+    probe.watch(model.parameters())
+    for stop in (8, 4):
+        probe.begin_pass(Pass(0, stop, 0, 1, 0, stop), measured=True, chained=True, examples=8.0)
+        backward(model, slice(0, stop))
+        probe.end_step()
+    assert probe.take() == []
+
+
+def test_a_whole_pass_leaves_the_gradient_bit_for_bit() -> None:
+    model, plain = net(), net()
+    probe = GradientProbe(workers=1)
+    probe.watch(model.parameters())
+    probe.begin_pass(WHOLE, measured=True, chained=True, examples=8.0)
+    backward(model, slice(0, 8))
+    backward(plain, slice(0, 8))
+    for one, other in zip(model.parameters(), plain.parameters(), strict=True):
+        assert torch.equal(one.grad, other.grad)

@@ -1,0 +1,112 @@
+"""Step times: what is dropped, averaged and aged."""
+
+import pytest
+
+from headway.agent.timing import (
+    HALF_LIFE_S,
+    MOST_KINDS,
+    TIMED_ON_DEVICE,
+    WARM_UP_STEPS,
+    History,
+    Shape,
+    Stopwatch,
+)
+
+SHAPE = Shape(gpus=2, nodes=1, batch_per_gpu=16, accum_steps=1)
+
+
+class Clock:
+    now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def passes(watch: Stopwatch, clock: Clock, *took_s: float) -> None:
+    for index, seconds in enumerate(took_s):
+        watch.begin_pass(index)
+        clock.now_s += seconds
+        watch.end_pass(last=index == len(took_s) - 1)
+
+
+def test_the_first_steps_after_a_change_are_dropped() -> None:
+    clock = Clock()
+    watch = Stopwatch(clock, wait=None)
+    taken = []
+    for _ in range(WARM_UP_STEPS + 1):
+        passes(watch, clock, 1.0, 1.0)
+        taken.append(watch.step(alone=True, last_gradient_s=clock.now_s))
+    assert taken == [None] * WARM_UP_STEPS + [(1.0, 2.0)]
+    watch.restart()
+    passes(watch, clock, 1.0)
+    assert watch.step(alone=True, last_gradient_s=clock.now_s) is None
+
+
+def test_waiting_for_the_others_is_not_part_of_a_pass() -> None:
+    clock = Clock()
+    watch = Stopwatch(clock, wait=None)
+    for _ in range(WARM_UP_STEPS + 1):
+        passes(watch, clock, 1.0, 3.0)
+        taken = watch.step(alone=False, last_gradient_s=clock.now_s - 2.0)
+    assert taken == (1.0, 4.0)
+
+
+def test_the_host_waits_for_the_device_in_few_steps_only() -> None:
+    clock, waits = Clock(), []
+    watch = Stopwatch(clock, wait=lambda: waits.append(1))
+    timed = 0
+    for _ in range(4 * TIMED_ON_DEVICE):
+        passes(watch, clock, 1.0)
+        timed += watch.step(alone=True, last_gradient_s=clock.now_s) is not None
+    assert len(waits) == 2 * 4
+    assert timed == 3  # the first of the four is warming up
+
+
+def test_observations_average_the_steps_of_a_shape() -> None:
+    history = History()
+    assert history.observations() is None
+    for step_s in (1.0, 3.0):
+        history.add(SHAPE, grad_s=step_s / 4, step_s=step_s)
+    history.add(Shape(1, 1, 32, 0), grad_s=5.0, step_s=5.0)
+    seen = history.observations()
+    assert seen is not None
+    assert list(seen.gpus) == [2, 1]
+    assert list(seen.accum_steps) == [1, 0]
+    assert list(seen.step_s) == pytest.approx([2.0, 5.0], rel=0.01)
+    assert list(seen.grad_s) == pytest.approx([0.5, 5.0], rel=0.01)
+    assert list(seen.weight) == pytest.approx([2.0, 1.0], rel=0.05)
+
+
+def test_what_is_old_weighs_less() -> None:
+    """AdaptDL's profile was never aged: one slow node stayed in the model for ever."""
+    history = History()
+    history.add(SHAPE, grad_s=1.0, step_s=1.0)
+    history.add(Shape(1, 1, 32, 0), grad_s=HALF_LIFE_S, step_s=HALF_LIFE_S)
+    seen = history.observations()
+    assert seen is not None
+    assert seen.weight[0] == pytest.approx(0.5, rel=0.01)
+    for _ in range(20):
+        history.add(SHAPE, grad_s=3.0, step_s=HALF_LIFE_S)
+    seen = history.observations()
+    assert seen is not None
+    assert seen.step_s[0] == pytest.approx(HALF_LIFE_S, rel=0.01)
+
+
+def test_it_is_bounded_and_takes_no_nonsense() -> None:
+    history = History()
+    for batch in range(1, 3 * MOST_KINDS):
+        history.add(Shape(1, 1, batch, 0), grad_s=2.0, step_s=1.0)
+    history.add(SHAPE, grad_s=1.0, step_s=0.0)
+    seen = history.observations()
+    assert seen is not None
+    assert seen.gpus.size == MOST_KINDS
+    assert (seen.grad_s <= seen.step_s).all()
+    assert seen.batch_per_gpu.max() == 3 * MOST_KINDS - 1
+
+
+def test_it_goes_on_from_its_saved_state() -> None:
+    history, restored = History(), History()
+    history.add(SHAPE, grad_s=1.0, step_s=2.0)
+    restored.load_state_dict(history.state_dict())
+    assert restored.state_dict() == history.state_dict()
+    assert restored.changes == 1  # there is something to fit

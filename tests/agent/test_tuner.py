@@ -1,0 +1,129 @@
+"""The choice of (m, s): inside the owner's bounds, for a gain worth having, never for `fixed`."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headway.agent.plan import Split
+from headway.agent.timing import History, Shape
+from headway.agent.tuner import GROWTH, Tuner, wanted_batch_size
+from headway.core.errors import InvalidInputError
+from headway.core.types import BatchContract, BatchMode
+
+CONTRACT = BatchContract(
+    initial_batch_size=32, max_batch_size=512, max_batch_per_gpu=128, mode=BatchMode.ADAPTIVE
+)
+FIXED = replace(CONTRACT, max_batch_size=32, mode=BatchMode.FIXED)
+
+
+class Clock:
+    now_s = 0.0
+
+    def __call__(self) -> float:
+        self.now_s += 0.01
+        return self.now_s
+
+
+def tuner(contract: BatchContract, workers: int = 1, *, tunes: bool = True) -> Tuner:
+    made = Tuner(contract, tunes=tunes, workers=workers, nodes=1, clock=Clock())
+    history = History()
+    for batch in (16, 32, 64):  # 1 ms to start a pass, 0.01 ms an example, 2 ms to synchronise
+        grad_s = 1e-3 + 1e-5 * batch
+        history.add(Shape(1, 1, batch, 0), grad_s=grad_s, step_s=grad_s)
+        history.add(Shape(2, 1, batch, 0), grad_s=grad_s, step_s=grad_s + 2e-3)
+    made.refit(history)
+    return made
+
+
+def test_a_large_noise_scale_makes_a_large_batch_worth_it_in_bounded_strides() -> None:
+    made, split = tuner(CONTRACT), Split(32, 1, 32)
+    sizes = []
+    while change := made.choose(split, 1e5):
+        assert change.gain >= 1.05
+        assert change.split.batch_size <= GROWTH * split.batch_size
+        split = change.split
+        sizes.append(split.batch_size)
+    # memory holds 128; more passes would only cost more starts of a pass
+    assert sizes == [128]
+
+
+def test_no_step_is_larger_than_an_epoch() -> None:
+    change = tuner(CONTRACT).choose(Split(32, 1, 32), 1e5, samples=50)
+    assert change is not None
+    assert change.split == Split(50, 1, 50)
+
+
+@pytest.mark.parametrize("noise_scale", [None, 0.0])
+def test_without_a_noise_scale_the_batch_stays(noise_scale: float | None) -> None:
+    assert tuner(CONTRACT).choose(Split(32, 1, 32), noise_scale) is None
+
+
+def test_a_gain_below_five_percent_changes_nothing() -> None:
+    made = tuner(CONTRACT)
+    best = made.choose(Split(32, 1, 32), 300.0)
+    assert best is not None
+    near = replace(best.split, batch_per_gpu=best.split.batch_per_gpu - 9)
+    near = replace(near, batch_size=near.batch_per_gpu)
+    assert made.choose(near, 300.0) is None
+
+
+def test_a_fixed_batch_is_never_changed_nor_one_the_policy_keeps() -> None:
+    assert tuner(FIXED).choose(Split(32, 1, 32), 1e5) is None
+    assert tuner(CONTRACT, tunes=False).choose(Split(32, 1, 32), 1e5) is None
+
+
+@given(workers=st.integers(1, 64), wanted=st.integers(1, 4096), adapts=st.booleans())
+def test_a_start_keeps_the_contract(workers: int, wanted: int, adapts: bool) -> None:
+    contract = CONTRACT if adapts else FIXED
+    made = Tuner(contract, tunes=True, workers=workers, nodes=1, clock=Clock())
+    split = made.start(wanted if adapts else 32)
+    assert split.workers == workers
+    assert split.batch_per_gpu <= contract.max_batch_per_gpu
+    assert split.accum_steps <= contract.max_accum_steps
+    if adapts:
+        assert 32 <= split.batch_size <= 512
+    else:
+        assert split.batch_size == 32
+
+
+def test_a_fixed_batch_that_cannot_fit_is_refused_in_words() -> None:
+    contract = replace(FIXED, initial_batch_size=64, max_batch_size=64, max_batch_per_gpu=3)
+    made = Tuner(contract, tunes=True, workers=1, nodes=1, clock=Clock())
+    with pytest.raises(InvalidInputError, match="batch of 64 needs more than 15 accumulation"):
+        made.start(64)
+
+
+def test_a_fit_is_made_for_news_only_and_takes_a_bounded_share_of_the_time() -> None:
+    clock = Clock()
+    made = Tuner(CONTRACT, tunes=True, workers=1, nodes=1, clock=clock)
+    history = History()
+    made.refit(history)
+    assert made.fit.message == "never fitted"
+    history.add(Shape(1, 1, 32, 0), grad_s=1.0, step_s=1.0)
+    made.refit(history)
+    first = made.fit
+    history.add(Shape(1, 1, 64, 0), grad_s=9.0, step_s=9.0)
+    made.refit(history)
+    assert made.fit is first  # too early
+    clock.now_s += 100.0
+    made.refit(history)
+    second = made.fit
+    assert second is not first
+    clock.now_s += 100.0
+    made.refit(history)
+    assert made.fit is second  # nothing new
+
+
+def test_the_batch_to_start_with() -> None:
+    assert wanted_batch_size(CONTRACT, tunes=True, requested=128) == 32
+    assert wanted_batch_size(CONTRACT, tunes=False, requested=128) == 128
+    assert wanted_batch_size(FIXED, tunes=False, requested=32) == 32
+
+
+def test_the_fit_survives_a_checkpoint() -> None:
+    made = tuner(CONTRACT)
+    restored = Tuner(CONTRACT, tunes=True, workers=1, nodes=1, clock=Clock())
+    restored.load_state_dict(made.state_dict())
+    assert restored.choose(Split(32, 1, 32), 1e5) == made.choose(Split(32, 1, 32), 1e5)
