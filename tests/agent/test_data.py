@@ -32,7 +32,8 @@ class Driver:
 
     def __init__(self, loader: ElasticLoader, split: Split, position: int, steps: int) -> None:
         self.split, self.epoch, self.position = split, 0, position
-        self.ended, self._steps, self._made = 0, steps, list[Pass]()
+        self.halve_every, self.steps = 0, 0
+        self.ended, self._left, self._made = 0, steps, list[Pass]()
         self._loader = loader
         loader.drive(self)
 
@@ -43,8 +44,9 @@ class Driver:
         if one.last:
             self._loader.made(self._made)
             self.position += one.step_size
-            self._steps -= 1
-            if self._steps == 0:
+            self.steps += 1
+            self._left -= 1
+            if self._left == 0:
                 raise YieldedError
 
     def end_epoch(self) -> None:
@@ -123,6 +125,19 @@ def test_a_new_split_takes_effect_at_the_next_step() -> None:
     assert sizes == [4, 4, 16]
     assert driver.ended == 1
     assert driver.position == 24
+
+
+def test_steps_made_in_two_halves_read_the_same_samples() -> None:
+    loader = elastic(40)
+    driver = Driver(loader, Split(8, 1, 8), 0, steps=-1)
+    driver.halve_every = 2
+    sizes = []
+    for (batch,) in loader:
+        sizes.append(len(batch))
+        if len(sizes) == 4:
+            driver.halve_every = 4  # from the next step on; the third step is not one in four
+    assert sizes == [4, 4, 8, 4, 4, 8, 4, 4]
+    assert np.all(loader.counts == 1)
 
 
 def test_order_and_tail_of_the_users_loader_are_kept() -> None:

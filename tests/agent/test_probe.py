@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from headway.agent.plan import Pass
-from headway.agent.probe import GradientProbe
+from headway.agent.probe import RARE, GradientProbe
 
 WHOLE = Pass(0, 8, 0, 1, 0, 8)
 
@@ -111,11 +111,35 @@ def test_for_adam_the_gradient_is_measured_as_adam_sees_it() -> None:
     probe.take()
     optimizer.zero_grad()
     measure_step(probe, model)
-    expected = norm_squared(
-        model,
-        lambda p: (optimizer.state[p]["exp_avg_sq"] / (1 - 0.999**12)).sqrt() + 1e-8,
-    )
+
+    def scale(parameter: nn.Parameter) -> Tensor:
+        root = (optimizer.state[parameter]["exp_avg_sq"] / (1 - 0.999**12)).sqrt()
+        return root.clamp(min=float(RARE * root.square().mean().sqrt())) + 1e-8
+
+    expected = norm_squared(model, scale)
     assert float(probe.take()[0].big) == pytest.approx(expected, rel=1e-4)
+    assert expected > 2 * norm_squared(model, lambda _: 1.0)
+
+
+def test_a_row_that_was_never_touched_does_not_outweigh_all_others() -> None:
+    """Rare characters of the demo's text: v is 0 until one comes up, and phi came out as 7,600
+    where it is about 50."""
+    embedding = nn.Embedding(5, 3)
+    optimizer = torch.optim.Adam(embedding.parameters(), lr=1e-3)
+    probe = GradientProbe(workers=1)
+    probe.watch(embedding.parameters())
+    probe.precondition_by(optimizer)
+    for rows in [[0, 1, 2, 3]] * 12 + [[0, 1, 2, 4]]:
+        optimizer.zero_grad()
+        one = Pass(0, 8, 0, 2, 0, 4)
+        probe.begin_pass(one, measured=True, chained=False, examples=8.0)
+        embedding(torch.tensor(rows)).sum().backward()
+        probe.begin_pass(Pass(0, 8, 1, 2, 4, 8), measured=True, chained=False, examples=8.0)
+        embedding(torch.tensor(rows)).sum().backward()
+        probe.end_step()
+        optimizer.step()
+    *_, before, with_new_row = probe.take()
+    assert float(with_new_row.big) < 50 * float(before.big)
 
 
 def test_a_young_second_moment_is_no_preconditioner() -> None:

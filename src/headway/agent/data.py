@@ -38,6 +38,16 @@ class Driver(Protocol):
         ...
 
     @property
+    def halve_every(self) -> int:
+        """One step in so many is made in two passes; 0: none."""
+        ...
+
+    @property
+    def steps(self) -> int:
+        """Steps made so far."""
+        ...
+
+    @property
     def epoch(self) -> int: ...
 
     @property
@@ -89,13 +99,13 @@ class ElasticLoader:
     def __iter__(self) -> Iterator[Any]:
         driver = self._driven()
         while driver.position < self.samples:
-            split = driver.split
-            batches = iter(self._fetcher(split))
-            for one in passes_from(driver.position, self.samples, self._worker, split):
+            split, halve_every = driver.split, driver.halve_every
+            batches = iter(self._fetcher())
+            for one in self._passes():
                 driver.begin_pass(one)
                 yield next(batches)
                 driver.end_pass(one)
-                if one.last and driver.split != split:
+                if one.last and (driver.split, driver.halve_every) != (split, halve_every):
                     break
         driver.end_epoch()
 
@@ -118,19 +128,31 @@ class ElasticLoader:
             self._order = epoch, order[: self.samples]
         return self._order[1]
 
-    def _batches(self, position: int, split: Split) -> Iterator[list[int]]:
+    def _passes(self) -> Iterator[Pass]:
+        """To the end of the epoch, as things stand now."""
+        driver = self._driven()
+        return passes_from(
+            driver.position,
+            self.samples,
+            self._worker,
+            driver.split,
+            halve_every=driver.halve_every,
+            step=driver.steps,
+        )
+
+    def _batches(self, passes: Iterator[Pass]) -> Iterator[list[int]]:
         order = self._in_order()
-        for one in passes_from(position, self.samples, self._worker, split):
+        for one in passes:
             read = order[one.start : one.stop]
             yield (read if one.samples else order[:_STAND_INS]).tolist()
 
-    def _fetcher(self, split: Split) -> DataLoader[Any]:
+    def _fetcher(self) -> DataLoader[Any]:
         """The user's DataLoader with our batches in place of its own."""
         source, driver = self._source, self._driven()
         seed = seed_of(self._seed, driver.epoch, driver.position, self._worker)
         return DataLoader(
             source.dataset,
-            batch_sampler=_Batches(self._batches(driver.position, split)),
+            batch_sampler=_Batches(self._batches(self._passes())),
             num_workers=source.num_workers,
             collate_fn=source.collate_fn,
             pin_memory=source.pin_memory,

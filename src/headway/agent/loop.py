@@ -56,6 +56,7 @@ class Loop:
             workers=context.workers,
             nodes=context.nodes,
             initial_batch_size=contract.initial_batch_size,
+            halves=contract.adapts and orders.adapts,
         )
         self.tuner = Tuner(
             contract,
@@ -108,6 +109,14 @@ class Loop:
     @property
     def split(self) -> Split:
         return self._split
+
+    @property
+    def halve_every(self) -> int:
+        return self.meter.halve_every
+
+    @property
+    def steps(self) -> int:
+        return self.meter.steps
 
     @property
     def epoch(self) -> int:

@@ -20,17 +20,23 @@ _SMOOTHING = 0.1
 
 @final
 class Meter:
-    """One worker's measurements; which steps are measured is the same on every worker."""
+    """One worker's measurements; which steps are measured is the same on every worker.
 
-    def __init__(self, *, workers: int, nodes: int, initial_batch_size: int) -> None:
+    ``halves``: where one worker makes one pass a step, some steps are made in two passes. Without,
+    consecutive steps are compared, which leaves the training untouched but takes the movement of
+    the parameters for noise.
+    """
+
+    def __init__(self, *, workers: int, nodes: int, initial_batch_size: int, halves: bool) -> None:
         self.probe = GradientProbe(workers)
         self.noise = NoiseScale(horizon_examples=HORIZON * initial_batch_size)
         self.history = History()
-        self.every = 1  # one step in so many is measured; agreed among the workers
+        self.every = _APART_AT_FIRST  # one step in so many is measured; agreed among the workers
         self.step_s: float | None = None
         self._workers = workers
+        self._halves = halves and workers == 1
         self._nodes = nodes
-        self._steps = 0
+        self.steps = 0
         self._cost_s: float | None = None  # of a measured step
         self._taken: list[Measured] = []
         cuda = torch.cuda.is_available()
@@ -43,9 +49,11 @@ class Meter:
         self.step_s = None
 
     def begin_pass(self, one: Pass) -> None:
-        turn = self._steps % self.every
-        differences = self._workers == 1 and one.passes == 1
+        turn = self.steps % self.every
+        differences = self._workers == 1 and one.passes == 1 and not self._halves
         measured = turn == 0 or (turn == 1 and differences)
+        if self._halves and (one.halved or one.passes == 1):
+            measured = one.halved
         self.probe.begin_pass(
             one,
             measured=measured,
@@ -60,16 +68,19 @@ class Meter:
     def end_step(self, one: Pass) -> None:
         """After the last pass of a step."""
         self.probe.end_step()
-        if self.probe.cost_s > 0 and self._steps > 0:  # the first one warms up
+        if self.probe.cost_s > 0 and self.steps > 0:  # the first one warms up
             self._cost_s = _smoothed(self._cost_s, self.probe.cost_s)
-        self._steps += 1
+        self.steps += 1
         taken = self._watch.step(
             alone=self._workers == 1, last_gradient_s=self.probe.last_gradient_s
         )
         if taken is None:
             return
         grad_s, step_s = taken
-        self.step_s = _smoothed(self.step_s, step_s)
+        if one.halved and self.step_s is not None:  # costs another start of a pass
+            self._cost_s = _smoothed(self._cost_s, max(step_s - self.step_s, 0.0))
+        elif not one.halved:
+            self.step_s = _smoothed(self.step_s, step_s)
         per_gpu = -(-one.step_size // (self._workers * one.passes))
         shape = Shape(self._workers, self._nodes, per_gpu, one.passes - 1)
         self.history.add(shape, grad_s=grad_s, step_s=step_s)
@@ -86,12 +97,18 @@ class Meter:
         for small, big, one in zip(sums[::2], sums[1::2], self._taken, strict=True):
             self.noise.add(one.pair(small, big / self._workers), one.examples)
 
+    @property
+    def halve_every(self) -> int:
+        """One step in so many is made in two passes, where nothing else tells the noise."""
+        return self.every if self._halves else 0
+
     def wanted_every(self) -> int:
         """So many steps apart that measuring stays within its share of the time."""
         if not self.step_s or self._cost_s is None:
-            return 1
+            return _APART_AT_FIRST
         most = _APART_AT_FIRST if self.noise.pairs < _LITTLE else _MOST_APART
-        return min(max(ceil(self._cost_s / (MEASURE_SHARE * self.step_s)), 1), most)
+        apart = min(max(ceil(self._cost_s / (MEASURE_SHARE * self.step_s)), 1), most)
+        return 1 << (apart - 1).bit_length()  # changes rarely
 
     def state_dict(self) -> dict[str, Any]:
         return {"noise": self.noise.state_dict(), "timing": self.history.state_dict()}

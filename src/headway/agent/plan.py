@@ -49,6 +49,7 @@ class Pass:
     passes: int
     start: int
     stop: int
+    halved: bool = False  # one pass would do, two measure the noise
 
     @property
     def samples(self) -> int:
@@ -66,16 +67,30 @@ def part(start: int, stop: int, parts: int, index: int) -> tuple[int, int]:
     return start - (-samples * index // parts), start - (-samples * (index + 1) // parts)
 
 
-def passes_from(position: int, samples: int, worker: int, split: Split) -> Iterator[Pass]:
-    """The passes of one worker from a position to the end of the epoch."""
+def passes_from(
+    position: int,
+    samples: int,
+    worker: int,
+    split: Split,
+    *,
+    halve_every: int = 0,
+    step: int = 0,
+) -> Iterator[Pass]:
+    """The passes of one worker from a position to the end of the epoch.
+
+    ``halve_every``: one step in so many that needs one pass is made in two; ``step`` counts them.
+    """
     while position < samples:
         end = min(position + split.batch_size, samples)
         mine = part(position, end, split.workers, worker)
         passes = split.passes(end - position)
+        halved = halve_every > 0 and step % halve_every == 0 and passes == 1 < end - position
+        passes = 2 if halved else passes
         for index in range(passes):
             start, stop = part(*mine, passes, index)
-            yield Pass(position, end - position, index, passes, start, stop)
+            yield Pass(position, end - position, index, passes, start, stop, halved)
         position = end
+        step += 1
 
 
 @lru_cache(maxsize=256)

@@ -16,6 +16,7 @@ from torch.optim import Optimizer
 from headway.agent.noise import Pair
 from headway.agent.plan import Pass, micro_batches
 
+RARE = 0.1  # of the root mean square of sqrt(v) in a tensor
 _SETTLED_STEPS = 10  # before that Adam's second moment is no preconditioner
 
 
@@ -178,7 +179,11 @@ class GradientProbe:
 
 
 def _adam_scale(parameter: nn.Parameter, optimizers: list[Optimizer]) -> Tensor:
-    """sqrt(v) + eps where an optimizer keeps a second moment, else 1; NaN while it is young."""
+    """sqrt(v) + eps where an optimizer keeps a second moment, else 1; NaN while it is young.
+
+    Floored at a share of its tensor's own size: in rows that are hardly ever touched (of an
+    embedding) v is next to nothing, and a single gradient there would outweigh all others.
+    """
     for optimizer in optimizers:
         state = optimizer.state.get(parameter, {})
         if "exp_avg_sq" not in state:
@@ -188,8 +193,9 @@ def _adam_scale(parameter: nn.Parameter, optimizers: list[Optimizer]) -> Tensor:
         if steps < _SETTLED_STEPS:
             return torch.full((), float("nan"))
         unbiased = 1 - group["betas"][1] ** steps
-        root: Tensor = (state["exp_avg_sq"].float() / unbiased).sqrt() + group["eps"]
-        return root
+        root: Tensor = (state["exp_avg_sq"].float() / unbiased).sqrt()
+        floored: Tensor = torch.maximum(root, RARE * root.square().mean().sqrt()) + group["eps"]
+        return floored
     return torch.ones(())
 
 

@@ -12,6 +12,8 @@ WARM_UP_STEPS = 3  # dropped after a start, a resize or a new batch size
 HALF_LIFE_S = 300.0  # of training after which an observation has half its weight
 MOST_WEIGHT = 200.0  # steps; beyond it the average forgets old ones
 MOST_KINDS = 64
+SETTLED = 8.0  # steps
+OUTLIER = 4.0  # times the average of its shape; more is not believed of a single step
 TIMED_ON_DEVICE = 16  # one step in so many, since the host must wait for the device
 
 
@@ -35,6 +37,9 @@ class Record:
     last_s: float = 0.0  # on the history's own clock, which counts training time only
 
     def add(self, grad_s: float, step_s: float, at_s: float) -> None:
+        if self.weight >= SETTLED:  # a step during which the machine did something else
+            grad_s = min(grad_s, OUTLIER * self.grad_s)
+            step_s = min(step_s, OUTLIER * self.step_s)
         self.weight = min(
             self.weight * 0.5 ** ((at_s - self.last_s) / HALF_LIFE_S) + 1, MOST_WEIGHT
         )
