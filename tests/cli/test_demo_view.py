@@ -30,19 +30,31 @@ GROWS = RoundDecided(
     at_s=106,
     round_index=1,
     changes=(Change(job_id=CNN, generation=1, allocation=Allocation.of({NodeId("n"): 2})),),
-    reasons=(Reason(job_id=CNN, code=ReasonCode.GREW, numbers=(("speedup", 1.6254),)),),
+    reasons=(
+        Reason(
+            job_id=CNN,
+            code=ReasonCode.GREW,
+            numbers=(
+                ("gpus_before", 0),
+                ("gpus_after", 2),
+                ("speedup_before", 1),
+                ("speedup_after", 1.6254),
+                ("realloc_factor", 0.9),
+            ),
+        ),
+    ),
 )
 
 
 def test_a_decision_is_told_with_its_reason_and_numbers() -> None:
     stories = Stories((JobSubmitted(at_s=100, job=SPEC), GROWS))
     told = list(demo_view.lines(GROWS, stories, start_s=100))
-    assert told == ["   6.0 s  digits-cnn: 0 → 2 GPUs  Grew: speedup 1.63"]
+    assert told == ["   6.0 s  digits-cnn: 0 → 2 GPUs  Grew: speedup 1 → 1.63, realloc_factor 0.9"]
 
 
 def test_a_job_that_has_not_come_yet_is_shown_as_coming() -> None:
     rows = {row[0]: row for row in demo_view.live_rows(Stories(), JOBS)}
-    assert rows["digits-cnn"][1] == "arrives at 15 s"
+    assert rows["digits-cnn"][1] == "arrives at 10 s"
     assert {len(row) for row in rows.values()} == {len(demo_view.LIVE_COLUMNS)}
 
 

@@ -1,5 +1,6 @@
 """The four jobs of the demo: real data, real training, a target each."""
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,7 @@ class DemoJob:
 
     name: str
     script: str
+    epochs: int
     arrives_s: float
     target: float
     higher_is_better: bool
@@ -38,7 +40,7 @@ class DemoJob:
         """What is submitted."""
         return {
             "name": self.name,
-            "script": str(SCRIPTS / self.script),
+            "run": [sys.executable, str(SCRIPTS / self.script), "--epochs", str(self.epochs)],
             "workdir": str(SCRIPTS),
             "gpus": {"min": 1, "max": slots},
             "batch": {
@@ -54,6 +56,7 @@ JOBS = (
     DemoJob(
         name="charlm",
         script="charlm.py",
+        epochs=6,
         arrives_s=0,
         target=1.85,
         higher_is_better=False,
@@ -65,7 +68,8 @@ JOBS = (
     DemoJob(
         name="digits-cnn",
         script="digits_cnn.py",
-        arrives_s=15,
+        epochs=500,
+        arrives_s=10,
         target=0.96,
         higher_is_better=True,
         unit="%",
@@ -76,7 +80,8 @@ JOBS = (
     DemoJob(
         name="digits-mlp",
         script="digits_mlp.py",
-        arrives_s=40,
+        epochs=900,
+        arrives_s=25,
         target=0.95,
         higher_is_better=True,
         unit="%",
@@ -87,7 +92,8 @@ JOBS = (
     DemoJob(
         name="tabular",
         script="tabular.py",
-        arrives_s=60,
+        epochs=1500,
+        arrives_s=45,
         target=0.95,
         higher_is_better=True,
         unit="%",

@@ -42,7 +42,7 @@ def lines(event: Event, stories: Stories, start_s: float) -> Iterator[str]:
                 before, after = story.gpus[-2], story.gpus[-1]
                 why = why_size(reasons.get(change.job_id))
                 yield f"{at}  {story.name}: {before} → {after} GPUs  {why}".rstrip()
-        case BatchChanged(change=change):
+        case BatchChanged(change=change) if change.old_batch_size != change.new_batch_size:
             name = stories.by_job[event.job_id].name
             yield (
                 f"{at}  {name}: batch {change.old_batch_size} → {change.new_batch_size}  "
@@ -61,8 +61,17 @@ def why_size(reason: Reason | None) -> str:
     """The decision's reason with its numbers, as people read them."""
     if reason is None:
         return ""
-    numbers = ", ".join(f"{name} {value:.3g}" for name, value in reason.numbers)
-    return f"{reason.code}: {numbers}" if numbers else str(reason.code)
+    numbers = dict(reason.numbers)
+    told = []
+    for name, value in numbers.items():
+        what, _, side = name.rpartition("_")
+        if what == "gpus" or side == "before":  # the sizes are told already; before goes with after
+            continue
+        before = numbers.get(f"{what}_before") if side == "after" else None
+        told.append(
+            f"{name} {value:.3g}" if before is None else f"{what} {before:.3g} → {value:.3g}"
+        )
+    return f"{reason.code}: {', '.join(told)}" if told else str(reason.code)
 
 
 def live_rows(stories: Stories, jobs: Sequence[DemoJob]) -> Iterator[tuple[str, ...]]:
