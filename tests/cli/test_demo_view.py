@@ -4,10 +4,17 @@ import pytest
 
 from headway.cli import demo_view
 from headway.cli.demo_jobs import JOBS
-from headway.core.control.events import Change, JobFinished, JobSubmitted, RoundDecided
+from headway.core.control.events import (
+    BatchChanged,
+    Change,
+    JobFinished,
+    JobSubmitted,
+    RoundDecided,
+)
 from headway.core.ids import JobId, NodeId
 from headway.core.types import (
     Allocation,
+    BatchChange,
     BatchContract,
     GpuBounds,
     JobSpec,
@@ -50,6 +57,28 @@ def test_a_decision_is_told_with_its_reason_and_numbers() -> None:
     stories = Stories((JobSubmitted(at_s=100, job=SPEC), GROWS))
     told = list(demo_view.lines(GROWS, stories, start_s=100))
     assert told == ["   6.0 s  digits-cnn: 0 → 2 GPUs  Grew: speedup 1 → 1.63, realloc_factor 0.9"]
+
+
+def test_a_change_of_batch_is_told_with_what_was_expected_of_it() -> None:
+    change = BatchChange(
+        samples=4000,
+        gpus=2,
+        batch_per_gpu=64,
+        accum_steps=0,
+        old_batch_size=32,
+        new_batch_size=128,
+        lr_factor=2.1,
+        lr_rule="adascale",
+        noise_scale=73.9,
+        noise_scale_error=5.2,
+        predicted_gain=1.37,
+        why="predicted goodput",
+    )
+    event = BatchChanged(at_s=107, job_id=CNN, change=change)
+    stories = Stories((JobSubmitted(at_s=100, job=SPEC), event))
+    assert list(demo_view.lines(event, stories, start_s=100)) == [
+        "   7.0 s  digits-cnn: batch 32 → 128  goodput +37% expected at noise scale 73.9 ± 5.2"
+    ]
 
 
 def test_a_job_that_has_not_come_yet_is_shown_as_coming() -> None:

@@ -12,7 +12,7 @@ from headway.core.control.events import (
     JobSubmitted,
     RoundDecided,
 )
-from headway.core.types import Reason
+from headway.core.types import BatchChange, Reason
 from headway.report.story import JobStory, Stories, over_time
 
 LIVE_COLUMNS = ("job", "phase", "GPUs", "batch", "metric", "target", "noise scale", "why")
@@ -44,10 +44,8 @@ def lines(event: Event, stories: Stories, start_s: float) -> Iterator[str]:
                 yield f"{at}  {story.name}: {before} → {after} GPUs  {why}".rstrip()
         case BatchChanged(change=change) if change.old_batch_size != change.new_batch_size:
             name = stories.by_job[event.job_id].name
-            yield (
-                f"{at}  {name}: batch {change.old_batch_size} → {change.new_batch_size}  "
-                f"{change.why}"
-            )
+            sizes = f"{change.old_batch_size} → {change.new_batch_size}"
+            yield f"{at}  {name}: batch {sizes}  {why_batch(change)}"
         case JobStarted():
             yield f"{at}  {stories.by_job[event.job_id].name} is training"
         case JobFinished() | JobFailed():
@@ -72,6 +70,18 @@ def why_size(reason: Reason | None) -> str:
             f"{name} {value:.3g}" if before is None else f"{what} {before:.3g} → {value:.3g}"
         )
     return f"{reason.code}: {', '.join(told)}" if told else str(reason.code)
+
+
+def why_batch(change: BatchChange) -> str:
+    """What the agent expected of another batch size, and from which noise scale."""
+    if change.predicted_gain == 1:
+        return change.why
+    gain = f"goodput {change.predicted_gain - 1:+.0%} expected"
+    if change.noise_scale is None:
+        return gain
+    error = change.noise_scale_error
+    spread = "" if error is None else f" ± {error:.2g}"
+    return f"{gain} at noise scale {change.noise_scale:.3g}{spread}"
 
 
 def live_rows(stories: Stories, jobs: Sequence[DemoJob]) -> Iterator[tuple[str, ...]]:
@@ -121,7 +131,7 @@ def _phase(story: JobStory) -> str:
 def _why(story: JobStory) -> str:
     """The newest of: why this size, why this batch."""
     size = why_size(story.reason)
-    return f"{size}; batch: {story.change.why}" if story.change else size
+    return f"{size}; batch: {why_batch(story.change)}" if story.change else size
 
 
 def _noise(story: JobStory) -> str:
