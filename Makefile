@@ -23,6 +23,7 @@ check: $(STAMP)
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/cog --check docs/reference/cli.md
 
 test: check
 	$(BIN)/python -m pytest -q
@@ -31,6 +32,7 @@ bench: $(STAMP)
 	$(BIN)/python -m pytest -q benchmarks --benchmark-only
 
 docs: $(STAMP)
+	$(BIN)/cog -r docs/reference/cli.md
 	$(BIN)/mkdocs build --strict --quiet
 
 lock:

@@ -8,7 +8,10 @@ MASTER_PORT and, where there are GPUs, CUDA_VISIBLE_DEVICES.
 URL = "HEADWAY_URL"  # where the service listens; the agent looks again in URL_FILE
 URL_FILE = "HEADWAY_URL_FILE"  # rewritten by a service that restarts on another port
 TOKEN_FILE = "HEADWAY_TOKEN_FILE"
-JOB_FILE = "HEADWAY_JOB_FILE"  # the JobSpec as JSON
+JOB_FILE = "HEADWAY_JOB_FILE"  # the JobSpec as JSON; every process of the job carries this
+
+# the agent, from the owner of the job
+WARM = "HEADWAY_WARM"  # 0: do not import torch before the workers are forked
 
 # a worker, from its agent
 ORDERS = "HEADWAY_ORDERS"  # path of a file with WorkerOrders; absent: not under a scheduler

@@ -28,11 +28,18 @@ def decode(line: bytes) -> Event:
         InvalidInputError: not JSON, an unknown kind of event, a field missing or of another type.
     """
     try:
-        fields = msgspec.json.decode(line)
-        kind = _KINDS[fields.pop("event")]
-        return msgspec.convert(fields, kind)
-    except (KeyError, AttributeError, TypeError) as error:
+        return convert(msgspec.json.decode(line))
+    except (msgspec.DecodeError, RecursionError) as error:  # nested as deep as no event is
         raise InvalidInputError(f"not an event: {error}") from None
+
+
+def convert(fields: object) -> Event:
+    """An event from the JSON object of its line; raises InvalidInputError as ``decode`` does."""
+    kind = fields.get("event") if isinstance(fields, dict) else None
+    if not isinstance(kind, str) or kind not in _KINDS:
+        raise InvalidInputError(f"not an event: {kind!r} is no kind of event")
+    try:
+        return msgspec.convert(fields, _KINDS[kind])
     except msgspec.MsgspecError as error:
         raise InvalidInputError(f"not an event: {error}") from None
 

@@ -127,5 +127,5 @@ def decode_news(line: bytes) -> WorkerNews:
 def _decoded(body: bytes, kind: type[M]) -> M:
     try:
         return msgspec.json.decode(body, type=kind)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:  # nested as deep as no message is
         raise InvalidInputError(f"{kind.__name__}: {error}") from None

@@ -17,7 +17,7 @@ from headway.core.control.fold import fold
 from headway.core.control.lifecycle import Phase
 from headway.core.control.state import JobState, Memory, State
 from headway.core.policy.base import Policy
-from headway.core.types import Decision
+from headway.core.types import Decision, Reason
 
 
 def step(
@@ -55,13 +55,13 @@ def _round(
         at_s=event.at_s,
         round_index=state.round_index + 1,
         changes=_changes(state, decision),
-        reasons=tuple(r for r in decision.reasons if state.jobs[r.job_id].reason is not r.code),
+        reasons=_reasons(state, decision),
         objective=decision.objective,
         gap=decision.gap,
         solver=decision.solver,
     )
     after = replace(fold(state, decided), memory=memory, decided=decided)
-    return after, _commands(after, decided, adapts=policy.traits.adapts_batch_size)
+    return after, _commands(state, after, decided, adapts=policy.traits.adapts_batch_size)
 
 
 def _changes(state: State[Memory], decision: Decision) -> tuple[Change, ...]:
@@ -72,11 +72,27 @@ def _changes(state: State[Memory], decision: Decision) -> tuple[Change, ...]:
     )
 
 
-def _commands(state: State[Memory], decided: RoundDecided, *, adapts: bool) -> tuple[Command, ...]:
+def _reasons(state: State[Memory], decision: Decision) -> tuple[Reason, ...]:
+    """Those of the jobs whose allocation or reason is new."""
+
+    def news(reason: Reason) -> bool:
+        job = state.jobs[reason.job_id]
+        return job.reason is not reason.code or decision.of(reason.job_id) != job.allocation
+
+    return tuple(reason for reason in decision.reasons if news(reason))
+
+
+def _commands(
+    before: State[Memory], after: State[Memory], decided: RoundDecided, *, adapts: bool
+) -> tuple[Command, ...]:
     """Those that free GPUs first, so that an engine can carry them out in this order."""
+
+    def growth_gpus(change: Change) -> int:
+        return change.allocation.gpus - before.jobs[change.job_id].allocation.gpus
+
     commands: list[Command] = []
-    for change in sorted(decided.changes, key=lambda change: change.allocation.gpus):
-        job = state.jobs[change.job_id]
+    for change in sorted(decided.changes, key=growth_gpus):
+        job = after.jobs[change.job_id]
         if change.allocation:
             commands.append(_run(job, adapts=adapts))
         else:

@@ -1,4 +1,4 @@
-"""Placeholder while the policy is written on its own branch."""
+"""First come, first served: every job at its requested size, in the order of submission."""
 
 from dataclasses import dataclass
 from typing import final
@@ -6,13 +6,17 @@ from typing import final
 import numpy as np
 
 from headway.core.policy.base import Traits
+from headway.core.policy.grid import Grid
+from headway.core.solve.pack import pack
 from headway.core.types import Decision, Snapshot
 
 
 @final
 @dataclass(frozen=True)
 class Fifo:
-    """Decides nothing."""
+    """Nobody who runs is moved; nobody starts before one who came earlier."""
+
+    backfill: bool = False  # let a later job that fits start before an earlier one that does not
 
     @property
     def traits(self) -> Traits:
@@ -25,5 +29,17 @@ class Fifo:
     def decide(
         self, snapshot: Snapshot, memory: None, rng: np.random.Generator
     ) -> tuple[Decision, None]:
-        """Nobody holds anything."""
-        return Decision(allocations={}), None
+        """Keep those who run; start those who wait, until one does not fit."""
+        grid = Grid.of(snapshot, at_requested_size=True)
+        wanted = [job.spec.requested_gpus for job in grid.jobs]
+        alloc = grid.held.copy()
+        behind = np.zeros(len(wanted), dtype=np.bool_)
+        free = grid.capacity - alloc.sum(axis=0)
+        for row in np.flatnonzero(~grid.running):
+            placed = pack(free, wanted[row])
+            if placed is not None:
+                alloc[row], free = placed, free - placed
+            elif not self.backfill:
+                behind[row + 1 :] = True
+                break
+        return grid.decision(alloc, numbers={"gpus_wanted": wanted}, behind=behind), None

@@ -1,4 +1,4 @@
-"""Placeholder while the policy is written on its own branch."""
+"""Least attained service: at every round those who have had the least GPU time so far run."""
 
 from dataclasses import dataclass
 from typing import final
@@ -6,13 +6,21 @@ from typing import final
 import numpy as np
 
 from headway.core.policy.base import Traits
+from headway.core.policy.grid import Grid
+from headway.core.solve.pack import pack
 from headway.core.types import Decision, Snapshot
 
 
 @final
 @dataclass(frozen=True)
 class Las:
-    """Decides nothing."""
+    """Preemptive at round starts, at requested sizes; who stays is not moved.
+
+    Service counts in whole quanta. With a quantum of 0 two equal jobs would stop and start each
+    other every round; within a quantum those who run come first, then those who came first.
+    """
+
+    quantum_gpu_s: float = 3_600.0
 
     @property
     def traits(self) -> Traits:
@@ -25,5 +33,33 @@ class Las:
     def decide(
         self, snapshot: Snapshot, memory: None, rng: np.random.Generator
     ) -> tuple[Decision, None]:
-        """Nobody holds anything."""
-        return Decision(allocations={}), None
+        """Admit jobs by attained service while GPUs last; a smaller one may fill the rest."""
+        grid = Grid.of(snapshot, at_requested_size=True)
+        need = np.array([job.spec.requested_gpus for job in grid.jobs], dtype=np.int64)
+        need = np.where(grid.pinned, grid.held.sum(axis=1), need)
+        left = int(grid.capacity.sum())
+        admitted = []
+        for row in self._queue(grid):
+            if need[row] <= left:
+                admitted.append(row)
+                left -= int(need[row])
+        stays = np.isin(np.arange(len(need)), admitted) & (grid.held.sum(axis=1) == need)
+        alloc = np.where(stays[:, None], grid.held, 0)
+        free = grid.capacity - alloc.sum(axis=0)
+        for row in admitted:
+            if not stays[row]:
+                placed = pack(free, int(need[row]))
+                if placed is not None:
+                    alloc[row], free = placed, free - placed
+        attained_gpu_s = np.array([job.attained_gpu_s for job in grid.jobs])
+        numbers = {"gpus_wanted": need.astype(np.float64), "attained_gpu_s": attained_gpu_s}
+        everyone = np.ones(len(need), dtype=np.bool_)
+        return grid.decision(alloc, numbers=numbers, behind=everyone), None
+
+    def _queue(self, grid: Grid) -> list[int]:
+        """Rows by service; those who may not be preempted are always first."""
+        service = np.array([job.attained_gpu_s for job in grid.jobs])
+        if self.quantum_gpu_s > 0:
+            service = np.floor(service / self.quantum_gpu_s)
+        order = np.lexsort((np.arange(len(service)), ~grid.running, service, ~grid.pinned))
+        return [int(row) for row in order]

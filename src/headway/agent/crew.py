@@ -1,0 +1,199 @@
+"""The workers of one generation: their pipes, their exits, and what is to be made of these."""
+
+import os
+import signal
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from headway.protocol.environment import YIELDED
+
+PIPE_BYTES = 1 << 20  # so that a worker does not wait while the agent is busy elsewhere
+AFTERMATH_LINES = 5  # that may follow the last line of a traceback
+
+
+class Verdict(StrEnum):
+    """How a generation has ended."""
+
+    FINISHED = "finished"
+    FAILED = "failed"
+    YIELDED = "yielded"
+
+
+class Pipe:
+    """The agent's end of a pipe, read without waiting, line by line."""
+
+    def __init__(self) -> None:
+        self.end, self.far_end = os.pipe()
+        os.set_blocking(self.end, False)
+        self.open = True
+        self._rest = b""
+
+    def lines(self) -> Iterator[bytes]:
+        """The lines that are complete by now; at the end of the pipe also an incomplete one."""
+        while self.open:
+            try:
+                read = os.read(self.end, 1 << 16)
+            except BlockingIOError:
+                return
+            self.open = bool(read)
+            *whole, self._rest = (self._rest + read).split(b"\n")
+            yield from whole
+        if self._rest:
+            yield self._rest
+            self._rest = b""
+
+
+@dataclass
+class Complaint:
+    """The one line of a worker's error output that says why it failed."""
+
+    last: str = ""
+    tracebacks_at_s: float | None = None  # when the first began
+    _error: str = ""
+    _inside: bool = False
+    _recent: deque[bool] = field(default_factory=lambda: deque(maxlen=AFTERMATH_LINES + 1))
+
+    def feed(self, line: str) -> None:
+        """Take the next line of error output."""
+        if not line.strip():
+            return
+        self.last = line.strip()
+        ends = self._inside and not line[0].isspace()
+        if ends:
+            self._error = self.last
+        self._recent.append(ends)
+        self._inside = (self._inside and not ends) or line.startswith("Traceback ")
+        if self._inside and self.tracebacks_at_s is None:
+            self.tracebacks_at_s = time.monotonic()
+
+    @property
+    def line(self) -> str:
+        return self._error if any(self._recent) else self.last
+
+
+@dataclass
+class Worker:
+    """One process and what came of it."""
+
+    rank: int
+    stderr: Pipe
+    news: Pipe | None
+    pid: int = 0  # not yet started
+    code: int | None = None  # negative: the signal that killed it
+    complaint: Complaint = field(default_factory=Complaint)
+
+    @property
+    def bad(self) -> bool:
+        """Whether it has failed."""
+        return self.code not in {None, 0, YIELDED}
+
+    def tell(self) -> str:
+        """Why it failed, in one line."""
+        if self.code is not None and self.code < 0:
+            how = f"was killed by {signal.strsignal(-self.code)} (signal {-self.code})"
+        else:
+            how = f"exited with {self.code}"
+        if self.code == YIELDED:
+            how += ", the code for yielding, but nobody had asked for that"
+        return f"worker {self.rank} {how}" + (f": {self.complaint.line}" if self._spoke else "")
+
+    @property
+    def _spoke(self) -> bool:
+        return bool(self.complaint.line) and (self.code or 0) > 0
+
+
+@dataclass
+class Crew:
+    """The processes of one generation."""
+
+    generation: int
+    workers: list[Worker]
+    alone: bool  # one program that knows nothing of yielding
+    started_s: float = field(default_factory=time.monotonic)
+    asked: bool = False  # told to yield
+    forced: bool = False  # and then made to: SIGTERM or SIGKILL was sent
+    condemned: bool = False  # killed because one had failed
+
+    def seated(self, pids: list[int]) -> None:
+        """All processes are started; their ends of the pipes are theirs alone from now on."""
+        for worker, pid in zip(self.workers, pids, strict=True):
+            worker.pid = pid
+        for pipe in self._pipes():
+            os.close(pipe.far_end)
+        self.started_s = time.monotonic()
+
+    def exited(self, pid: int, status: int) -> None:
+        """A child of the agent is gone; it may be a stranger's child."""
+        for worker in self.workers:
+            if worker.pid == pid:
+                worker.code = os.waitstatus_to_exitcode(status)
+
+    @property
+    def all_out(self) -> bool:
+        return all(worker.code is not None for worker in self.workers)
+
+    @property
+    def broken(self) -> bool:
+        """One has failed of itself; the others would wait for it for ever.
+
+        While a crew yields, those who are a little late may trip over those who have left.
+        """
+        left = any(worker.code == YIELDED for worker in self.workers)
+        if self.asked and (left or self.forced):
+            return False
+        return left or any(worker.bad for worker in self.workers)
+
+    def condemn(self) -> None:
+        """Kill the others of a broken crew."""
+        self.condemned = True
+        self.send(signal.SIGKILL)
+
+    def send(self, what: signal.Signals) -> None:
+        """Send a signal to every session that a worker leads."""
+        self.forced = True
+        for worker in self.workers:
+            if worker.code is None:
+                with suppress(ProcessLookupError):
+                    os.killpg(worker.pid, what)
+
+    def verdict(self) -> Verdict:
+        """What to make of the exits, once all are out."""
+        codes = {worker.code for worker in self.workers}
+        if self.condemned:
+            return Verdict.FAILED
+        if self.asked and (self.forced or YIELDED in codes):
+            return Verdict.YIELDED
+        return Verdict.FINISHED if codes == {0} else Verdict.FAILED
+
+    def culprit(self) -> Worker:
+        """Whoever failed first: the others' errors are but its echo."""
+        bad = [worker for worker in self.workers if worker.code]
+        blamed = [worker for worker in bad if worker.complaint.tracebacks_at_s is not None]
+        return min(blamed or bad, key=lambda worker: worker.complaint.tracebacks_at_s or 0.0)
+
+    def read(self) -> tuple[list[bytes], list[bytes]]:
+        """What has come through the pipes: lines of news, and of error output."""
+        errors: list[bytes] = []
+        for worker in self.workers:
+            lines = list(worker.stderr.lines())
+            for line in lines:
+                worker.complaint.feed(line.decode(errors="replace"))
+            errors += lines
+        news = [line for worker in self.workers if worker.news for line in worker.news.lines()]
+        return news, errors
+
+    def ends(self) -> list[int]:
+        """What to wait for."""
+        return [pipe.end for pipe in self._pipes() if pipe.open]
+
+    def close(self) -> None:
+        for pipe in self._pipes():
+            os.close(pipe.end)
+
+    def _pipes(self) -> list[Pipe]:
+        pipes = [pipe for worker in self.workers for pipe in (worker.stderr, worker.news)]
+        return [pipe for pipe in pipes if pipe is not None]

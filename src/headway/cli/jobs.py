@@ -1,0 +1,180 @@
+"""headway jobs, show, logs, cancel: what became of what was submitted."""
+
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from headway.cli.client import Client, service_options
+from headway.cli.output import print_json, print_table
+from headway.core.errors import InvalidInputError
+
+FOLLOW_S = 0.5  # between two looks at a log
+COLUMNS = ("job", "phase", "reason", "gpus", "of", "batch", "done", "restarts", "age")
+Fields = Mapping[str, Any]
+
+
+@click.command("jobs")
+@click.option("-a", "--all", "ended", is_flag=True, help="Those that have ended too.")
+@service_options
+def jobs_command(ended: bool, url: str | None, state: str | None, as_json: bool) -> None:
+    """List jobs: where they are, what they hold, and why."""
+    answer = Client.find(url=url, state=state).get("/api/v1/jobs", ended="true" if ended else None)
+    if as_json:
+        print_json(answer)
+    elif answer["jobs"]:
+        print_table(COLUMNS, [_row(job) for job in answer["jobs"]], right=COLUMNS[3:])
+    else:
+        click.echo("no jobs" if ended else "no active jobs; `headway jobs -a` lists ended ones")
+
+
+@click.command("show")
+@click.argument("job")
+@service_options
+def show_command(job: str, url: str | None, state: str | None, as_json: bool) -> None:
+    """Show one job in full: what it holds, why, how far it is, and how it came there."""
+    answer = Client.find(url=url, state=state).get(f"/api/v1/jobs/{job}")
+    if as_json:
+        print_json(answer)
+        return
+    for key, value in _facts(answer):
+        click.echo(f"{key:<10} {value}")
+    click.echo("history")
+    for entry in answer["history"]:
+        click.echo(f"  {_clock(entry['at_s'])}  {entry['event']:<13} {_happened(entry)}".rstrip())
+
+
+@click.command("logs")
+@click.argument("job")
+@click.option("-f", "--follow", is_flag=True, help="Go on until the job has ended.")
+@click.option("-n", "--tail", type=click.IntRange(min=0), metavar="LINES", help="Only the last.")
+@service_options
+def logs_command(
+    job: str, follow: bool, tail: int | None, url: str | None, state: str | None, as_json: bool
+) -> None:
+    """Print what a job has printed."""
+    client = Client.find(url=url, state=state)
+    part = client.get(f"/api/v1/jobs/{job}/logs", tail=None if tail is None else 1 << 20)
+    if as_json:
+        print_json(part)
+        return
+    text = part["text"]
+    if tail is not None:
+        text = "".join(text.splitlines(keepends=True)[-tail:]) if tail else ""
+    click.echo(text, nl=False)
+    while not _all_read(part) or (follow and not part["ended"]):
+        if _all_read(part):
+            time.sleep(FOLLOW_S)
+        part = client.get(f"/api/v1/jobs/{job}/logs", offset=part["next_offset"])
+        click.echo(part["text"], nl=False)
+
+
+@click.command("cancel")
+@click.argument("jobs", nargs=-1, required=True, metavar="JOB...")
+@service_options
+def cancel_command(
+    jobs: tuple[str, ...], url: str | None, state: str | None, as_json: bool
+) -> None:
+    """Cancel jobs: their GPUs are freed for good."""
+    client = Client.find(url=url, state=state)
+    cancelled, wrong = _cancel_all(client, jobs)
+    if as_json:
+        print_json({"jobs": cancelled})
+    else:
+        for job in cancelled:
+            click.echo(f"{job['job_id']} is {job['phase']}")
+    if wrong:
+        raise wrong[0]
+
+
+def _cancel_all(
+    client: Client, jobs: tuple[str, ...]
+) -> tuple[list[Fields], list[InvalidInputError]]:
+    """One that does not exist keeps no other from being cancelled."""
+    cancelled: list[Fields] = []
+    wrong: list[InvalidInputError] = []
+    for job in jobs:
+        try:
+            cancelled.append(client.delete(f"/api/v1/jobs/{job}"))
+        except InvalidInputError as error:
+            wrong.append(error)
+    return cancelled, wrong
+
+
+def _all_read(part: Fields) -> bool:
+    return bool(part["next_offset"] >= part["size"])
+
+
+def _row(job: Fields) -> tuple[str, ...]:
+    until_s = job["ended_s"] or time.time()
+    return (
+        job["job_id"],
+        job["phase"],
+        job["reason"] or "",
+        str(job["gpus"]),
+        _span(job),
+        _number(job["batch_size"]),
+        _done(job),
+        str(job["restarts"]),
+        _duration(until_s - job["submitted_s"]),
+    )
+
+
+def _facts(job: Fields) -> list[tuple[str, str]]:
+    held = ", ".join(f"{gpus} on {node}" for node, gpus in job["allocation"].items())
+    facts = [
+        ("job", job["job_id"]),
+        ("phase", f"{job['phase']} {job['message']}".strip()),
+        ("gpus", f"{held or 'none'} (of {_span(job)})"),
+        ("batch", f"{_number(job['batch_size'])} ({job['batch_mode']})"),
+        ("done", _done(job)),
+        ("restarts", str(job["restarts"])),
+        ("submitted", _clock(job["submitted_s"])),
+        ("started", _clock(job["started_s"])),
+        ("ended", _clock(job["ended_s"])),
+    ]
+    if job["why"]:
+        numbers = ", ".join(f"{k} {_number(v)}" for k, v in job["why"]["numbers"].items())
+        facts.append(("why", f"{job['why']['code']} {numbers}".strip()))
+    if job["report"]:
+        facts.append(("noise", _number(job["report"]["noise_scale"])))
+    command = job["spec"]["launch"]["command"] if job["spec"]["launch"] else []
+    return [*facts, ("command", " ".join(command))]
+
+
+def _happened(entry: Fields) -> str:
+    held: int | None = entry["gpus"]
+    gpus = None if held is None else f"{held} GPU" + "s" * (held != 1)
+    batch = None if entry["batch_size"] is None else f"batch {entry['batch_size']}"
+    return ", ".join(filter(None, (gpus, batch, entry["message"])))
+
+
+def _span(job: Fields) -> str:
+    low, high = job["min_gpus"], job["max_gpus"]
+    return str(low) if low == high else f"{low}-{high}"
+
+
+def _done(job: Fields) -> str:
+    if job["progress_share"] is not None:
+        return f"{job['progress_share']:.0%}"
+    return _number(job["progress_examples"])
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.3g}"
+
+
+def _duration(seconds: float) -> str:
+    minutes, left_s = divmod(int(max(seconds, 0)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{left_s:02}"
+
+
+def _clock(at_s: float | None) -> str:
+    if at_s is None:
+        return "-"
+    return datetime.fromtimestamp(at_s, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")

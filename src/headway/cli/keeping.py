@@ -1,0 +1,35 @@
+"""What ``simulate --out`` keeps beside the event logs: a per-job table each, and one report."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from headway.core.errors import UnavailableError
+from headway.protocol.eventlog import read
+from headway.report import Entry, Usage, jobs_csv, markdown_report
+from headway.sim.results import LOG, Result
+
+JOBS = "jobs.csv"
+REPORT = "report.md"
+
+
+def keep(out: Path, facts: Mapping[str, str], results: Sequence[Result]) -> None:
+    """Write ``POLICY/jobs.csv`` and ``report.md``; the event logs are there already.
+
+    Raises:
+        UnavailableError: a file cannot be written.
+    """
+    try:
+        for result in results:
+            (out / result.policy / JOBS).write_text(jobs_csv(result.jobs), encoding="utf-8")
+        page = markdown_report(facts, [_entry(out, result) for result in results])
+        (out / REPORT).write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise UnavailableError(
+            f"{error.filename or out} cannot be written: {error.strerror}"
+        ) from None
+
+
+def _entry(out: Path, result: Result) -> Entry:
+    with (out / result.policy / LOG).open("rb") as log:
+        usage = Usage.of(read(log))
+    return Entry(policy=result.policy, summary=result.summary, usage=usage)

@@ -1,0 +1,19 @@
+"""JCT, makespan, rho, utilisation, restarts: from an event log only."""
+
+from collections.abc import Iterable
+
+from headway.core.control.events import Event
+from headway.core.metrics.meter import Meter
+from headway.core.metrics.summary import JobOutcome, Summary
+
+__all__ = ["JobOutcome", "Meter", "Summary", "per_job", "summarise"]
+
+
+def summarise(events: Iterable[Event]) -> Summary:
+    """A whole log in numbers."""
+    return Meter.of(events).summary()
+
+
+def per_job(events: Iterable[Event]) -> tuple[JobOutcome, ...]:
+    """How every job of a log fared, in the order of their submission."""
+    return Meter.of(events).outcomes()

@@ -1,0 +1,151 @@
+"""A snapshot as arrays and back: jobs by queue order, nodes by name, who holds how much of which.
+
+What policies share, so that none of them depends on the order in which it is told things.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from headway.core.ids import JobId
+from headway.core.types import (
+    Allocation,
+    BoolArray,
+    Decision,
+    FloatArray,
+    Int64,
+    IntArray,
+    JobView,
+    Node,
+    Reason,
+    ReasonCode,
+    Snapshot,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grid:
+    """Jobs that fit the cluster at all, in the order of submission, and their holdings."""
+
+    jobs: tuple[JobView, ...]
+    nodes: tuple[Node, ...]
+    capacity: Int64[IntArray, " nodes"]
+    held: Int64[IntArray, "jobs nodes"]  # all zero for a job that lost some of its GPUs
+    too_large: tuple[JobView, ...]
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, *, at_requested_size: bool) -> Self:
+        """The grid of a snapshot; a job needs its requested GPUs, or its smallest size at least."""
+        nodes = tuple(sorted(snapshot.nodes, key=lambda node: node.node_id))
+        queue = sorted(snapshot.jobs, key=lambda job: (job.spec.submitted_s, job.spec.job_id))
+        needs = {job.spec.job_id: _needs(job, at_requested_size) for job in queue}
+        fits = [job for job in queue if needs[job.spec.job_id] <= snapshot.gpus]
+        capacity = np.array([node.gpus for node in nodes], dtype=np.int64)
+        return cls(
+            jobs=tuple(fits),
+            nodes=nodes,
+            capacity=capacity,
+            held=_held(fits, nodes, capacity),
+            too_large=tuple(job for job in queue if needs[job.spec.job_id] > snapshot.gpus),
+        )
+
+    @property
+    def running(self) -> BoolArray:
+        """Jobs that hold GPUs."""
+        return np.asarray(self.held.any(axis=1))
+
+    @property
+    def pinned(self) -> BoolArray:
+        """Running jobs that may not be preempted, so they keep exactly what they hold."""
+        preemptible = np.array([job.spec.preemptible for job in self.jobs], dtype=np.bool_)
+        return self.running & ~preemptible
+
+    def allocation(self, row: Int64[IntArray, " nodes"]) -> Allocation:
+        """One job's row as a value of the domain."""
+        return Allocation.of(
+            {self.nodes[index].node_id: int(row[index]) for index in np.flatnonzero(row)}
+        )
+
+    def decision(
+        self,
+        alloc: Int64[IntArray, "jobs nodes"],
+        *,
+        numbers: Mapping[str, Sequence[float] | FloatArray] | None = None,
+        behind: BoolArray | None = None,
+        objective: float | None = None,
+        gap: float | None = None,
+        solver: dict[str, float] | None = None,
+    ) -> Decision:
+        """A decision with a reason for every job.
+
+        ``numbers`` are figures per job that led to it; who waits ``behind`` others is told so.
+        """
+        allocations: dict[JobId, Allocation] = {}
+        reasons: list[Reason] = []
+        for row, job in enumerate(self.jobs):
+            if alloc[row].any():
+                allocations[job.spec.job_id] = self.allocation(alloc[row])
+            before, after = int(self.held[row].sum()), int(alloc[row].sum())
+            moved = bool((alloc[row] != self.held[row]).any())
+            figures: dict[str, float] = {"gpus_before": before, "gpus_after": after}
+            figures |= {name: values[row] for name, values in (numbers or {}).items()}
+            waiting = behind is not None and bool(behind[row])
+            reasons.append(
+                Reason(
+                    job_id=job.spec.job_id,
+                    code=_code(before, after, moved=moved, behind=waiting),
+                    numbers=tuple((name, float(value)) for name, value in figures.items()),
+                )
+            )
+        gpus = ("gpus_of_cluster", float(self.capacity.sum()))
+        reasons += [
+            Reason(
+                job_id=job.spec.job_id,
+                code=ReasonCode.TOO_LARGE,
+                numbers=(("gpus_needed", float(job.spec.gpus.smallest)), gpus),
+            )
+            for job in self.too_large
+        ]
+        return Decision(
+            allocations=allocations,
+            reasons=tuple(reasons),
+            objective=objective,
+            gap=gap,
+            solver=solver or {},
+        )
+
+
+def _held(
+    jobs: Sequence[JobView], nodes: tuple[Node, ...], capacity: Int64[IntArray, " nodes"]
+) -> Int64[IntArray, "jobs nodes"]:
+    """Who holds what. With a node gone or grown smaller, who came first keeps its GPUs."""
+    at = {node.node_id: index for index, node in enumerate(nodes)}
+    held = np.zeros((len(jobs), len(nodes)), dtype=np.int64)
+    free = capacity.copy()
+    for row, job in enumerate(jobs):
+        own = job.allocation.per_node
+        if all(node_id in at and free[at[node_id]] >= gpus for node_id, gpus in own):
+            for node_id, gpus in own:
+                held[row, at[node_id]] = gpus
+                free[at[node_id]] -= gpus
+    return held
+
+
+def _needs(job: JobView, at_requested_size: bool) -> int:
+    return job.spec.requested_gpus if at_requested_size else job.spec.gpus.smallest
+
+
+def _code(before: int, after: int, *, moved: bool, behind: bool) -> ReasonCode:
+    if not after:
+        if before:
+            return ReasonCode.STOPPED
+        return ReasonCode.BEHIND if behind else ReasonCode.WAITING
+    if not moved:
+        return ReasonCode.KEPT
+    if not before:
+        return ReasonCode.STARTED
+    if before == after:
+        return ReasonCode.MOVED
+    return ReasonCode.GREW if after > before else ReasonCode.SHRANK

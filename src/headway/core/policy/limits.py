@@ -1,0 +1,59 @@
+"""What a job may hold next: allowed sizes, the scale-out cap, and what a move costs (Pollux)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from headway.core.types import BoolArray, Float64, FloatArray, Int64, IntArray, JobView
+
+ASSUMED_RESTART_S = 30.0  # until a job's restart was measured
+
+
+def scale_out_cap(job: JobView) -> int:
+    """The most GPUs a job may hold next: twice the most it ever held (Pollux, section 4.1).
+
+    Beyond what it has held its throughput is an optimistic guess. A new elastic job starts at its
+    smallest allowed size; a rigid job is exempt.
+    """
+    bounds = job.spec.gpus
+    if not bounds.elastic:
+        return bounds.max_gpus
+    return min(bounds.max_gpus, max(bounds.smallest, 2 * job.max_gpus_held))
+
+
+def allowed_sizes(jobs: Sequence[JobView], largest: int) -> BoolArray:
+    """Which of the sizes 0..largest each job's owner allows, without the cap; 0 never counts."""
+    allowed = np.zeros((len(jobs), largest + 1), dtype=np.bool_)
+    for row, job in enumerate(jobs):
+        bounds = job.spec.gpus
+        if bounds.sizes is None:
+            allowed[row, max(bounds.min_gpus, 1) : bounds.max_gpus + 1] = True
+        else:
+            allowed[row, list(bounds.allowed(largest))] = True
+    return allowed
+
+
+def realloc_factor(
+    age_s: ArrayLike, restarts: ArrayLike, restart_s: ArrayLike
+) -> Float64[FloatArray, " jobs"]:
+    """REALLOC_FACTOR = (T - R delta) / (T + delta), in [0, 1] (Pollux, section 4.2.1).
+
+    The share of its time that a job would have trained had it been moved at its present rate, one
+    move more included. T is its age, R its restarts so far, delta the seconds that one takes.
+    """
+    age, number, delta = (np.asarray(value, np.float64) for value in (age_s, restarts, restart_s))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        factor = np.where(age + delta > 0, (age - number * delta) / (age + delta), 1.0)
+    return np.asarray(np.clip(factor, 0.0, 1.0))
+
+
+def restart_delays_s(jobs: Sequence[JobView]) -> Float64[FloatArray, " jobs"]:
+    """Each job's measured restart delay, else the usual one."""
+    measured = [job.report.restart_s if job.report is not None else None for job in jobs]
+    return np.array([ASSUMED_RESTART_S if one is None else one for one in measured])
+
+
+def caps(jobs: Sequence[JobView]) -> Int64[IntArray, " jobs"]:
+    """The scale-out cap of each job."""
+    return np.array([scale_out_cap(job) for job in jobs], dtype=np.int64)

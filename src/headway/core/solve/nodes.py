@@ -1,0 +1,194 @@
+"""The nodes of the pinned-pattern program: who stays on them, and how the rest is cut up.
+
+A node's present users who stay are pinned to it; what they leave is filled with a pattern, a
+multiset of sizes, and the rest may serve one job that spans several nodes. Nodes with equal room
+are one class and share their pattern columns; identical nodes so cost nothing. Patterns multiply
+with the room, so a wide node counts the slots of each size instead: exact too, only less tight.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from headway.core.solve.assembly import Assembly
+from headway.core.solve.patterns import fillings, stays
+from headway.core.types import BoolArray, FloatArray, Int64, IntArray
+
+_WIDE = 8  # 67 patterns; of 16 GPUs there are 915, of 24 already 7,000 (partitions of 0..n)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """The columns that cut up one class of nodes, or one wide node."""
+
+    room: int
+    flagged: bool  # a job that spans several nodes stays, so no other may come
+    node: int | None  # the wide node
+    patterns: Int64[IntArray, "patterns sizes"]  # slots of each size that a unit of a column cuts
+    left: Int64[IntArray, " patterns"]  # the hole that it leaves open
+    column: Int64[IntArray, " patterns"]
+
+
+def add_nodes(
+    assembly: Assembly,
+    *,
+    capacity: Int64[IntArray, " nodes"],
+    held: Int64[IntArray, "keeps nodes"],
+    keep: Int64[IntArray, " keeps"],
+    sizes: Int64[IntArray, " sizes"],
+    demand: Int64[IntArray, " sizes"],
+    spanning: bool,
+) -> tuple[Block, ...]:
+    """Add columns and rows of all nodes, given the jobs that may keep what they hold.
+
+    ``demand`` are rows that ask for slots of each size; without ``spanning`` jobs no holes are cut.
+    """
+    spans = np.asarray((held > 0).sum(axis=1) > 1)
+    wide = capacity > _WIDE
+    classes = _residents(assembly, capacity=capacity, held=held, spans=spans, keep=keep, wide=wide)
+    blocks = []
+    for room, flagged, row in classes:
+        patterns = fillings(room, tuple(sizes.tolist()), spanning and not flagged)
+        column = assembly.add_columns(np.zeros(len(patterns)))
+        assembly.add_entries(np.full(len(column), row), column)
+        left = room - patterns @ sizes
+        blocks.append(
+            Block(
+                room=room, flagged=flagged, node=None, patterns=patterns, left=left, column=column
+            )
+        )
+    for node in np.flatnonzero(wide):
+        here = np.flatnonzero(held[:, node])
+        blocks.append(
+            _wide_node(
+                assembly,
+                node=int(node),
+                room=int(capacity[node]),
+                size=held[here, node],
+                spans=spans[here],
+                keep=keep[here],
+                sizes=sizes,
+                spanning=spanning,
+            )
+        )
+    for block in blocks:
+        pattern, which = np.nonzero(block.patterns)
+        slots = block.patterns[pattern, which]
+        assembly.add_entries(demand[which], block.column[pattern], -slots)
+    return tuple(blocks)
+
+
+@dataclass(slots=True)
+class _Classes:
+    """Classes of nodes by (room, flagged), with who adds a node to a class and who takes one."""
+
+    _parts: list[tuple[IntArray, IntArray, FloatArray]] = field(default_factory=list)
+
+    def move(self, room: IntArray, flagged: IntArray, column: IntArray, nodes: float) -> None:
+        """Each unit of a column adds ``nodes`` nodes to its class."""
+        self._parts.append((2 * room + flagged, column, np.full(len(room), nodes)))
+
+    def add_rows(
+        self, assembly: Assembly, free: Int64[IntArray, " nodes"]
+    ) -> list[tuple[int, bool, int]]:
+        """Rows that later say: patterns used ≤ nodes of the class. Returns (room, flagged, row).
+
+        ``free`` are the rooms of nodes that are in their class unless a column takes them out.
+        """
+        key, column, nodes = (np.concatenate(part) for part in zip(*self._parts, strict=True))
+        there = np.bincount(np.concatenate([2 * free, key, [1]]))
+        base = np.bincount(2 * free, minlength=len(there))
+        keys = np.flatnonzero(there)
+        keys = keys[keys > 1]  # nodes without room are of no use
+        rows = assembly.add_rows(len(keys), upper=base[keys])
+        useful = key > 1
+        at = np.searchsorted(keys, key[useful])
+        assembly.add_entries(rows[at], column[useful], -nodes[useful])
+        return [
+            (int(key) // 2, bool(key % 2), int(row)) for key, row in zip(keys, rows, strict=True)
+        ]
+
+
+def _residents(
+    assembly: Assembly,
+    *,
+    capacity: Int64[IntArray, " nodes"],
+    held: Int64[IntArray, "keeps nodes"],
+    spans: BoolArray,
+    keep: Int64[IntArray, " keeps"],
+    wide: BoolArray,
+) -> list[tuple[int, bool, int]]:
+    """Tie the jobs that may keep what they hold to their nodes; the classes of nodes that result.
+
+    A node with one such job needs no column of its own: keeping moves it from one class to another.
+    """
+    users = (held > 0).sum(axis=0)
+    classes = _Classes()
+    resident, node = np.nonzero((held > 0) & (users == 1) & ~wide)
+    room, taken = capacity[node], held[resident, node]
+    classes.move(room, np.zeros_like(node), keep[resident], -1)
+    classes.move(room - taken, spans[resident].astype(np.int64), keep[resident], 1)
+    for crowded in np.flatnonzero((users > 1) & ~wide):
+        here = np.flatnonzero(held[:, crowded])
+        _crowded_node(
+            assembly,
+            classes,
+            room=int(capacity[crowded]),
+            size=held[here, crowded],
+            spans=spans[here],
+            keep=keep[here],
+        )
+    return classes.add_rows(assembly, capacity[(users <= 1) & ~wide])
+
+
+def _crowded_node(
+    assembly: Assembly,
+    classes: _Classes,
+    *,
+    room: int,
+    size: Int64[IntArray, " residents"],
+    spans: BoolArray,
+    keep: Int64[IntArray, " residents"],
+) -> None:
+    """One column for each way of staying on a node; those who hold equal sizes are counted."""
+    sizes, group, number = np.unique(size[~spans], return_inverse=True, return_counts=True)
+    groups = tuple(zip(sizes.tolist(), number.tolist(), strict=True))
+    counts, stayer, left = stays(room, groups, tuple(size[spans].tolist()))
+    column = assembly.add_columns(np.zeros(len(left)), upper=1.0)
+    one = assembly.add_rows(1, lower=1.0, upper=1.0)
+    assembly.add_entries(np.repeat(one, len(column)), column)
+    group_row = assembly.add_rows(len(groups), lower=0.0, upper=0.0)
+    state, which = np.nonzero(counts)
+    assembly.add_entries(group_row[which], column[state], counts[state, which])
+    assembly.add_entries(group_row[group], keep[~spans], -1.0)
+    span_row = assembly.add_rows(int(spans.sum()), lower=0.0, upper=0.0)
+    stayed = stayer >= 0
+    assembly.add_entries(span_row[stayer[stayed]], column[stayed])
+    assembly.add_entries(span_row, keep[spans], -1.0)
+    classes.move(left, stayed.astype(np.int64), column, 1)
+
+
+def _wide_node(
+    assembly: Assembly,
+    *,
+    node: int,
+    room: int,
+    size: Int64[IntArray, " residents"],
+    spans: BoolArray,
+    keep: Int64[IntArray, " residents"],
+    sizes: Int64[IntArray, " sizes"],
+    spanning: bool,
+) -> Block:
+    """A count of slots for each size, one hole, and the residents, within the node's room."""
+    holes = np.arange(1, room + 1 if spanning else 1)
+    patterns = np.vstack(
+        [np.eye(len(sizes), dtype=np.int64), np.zeros((len(holes), len(sizes)), dtype=np.int64)]
+    )
+    left = np.concatenate([np.zeros(len(sizes), dtype=np.int64), holes])
+    column = assembly.add_columns(np.zeros(len(left)))
+    within, alone = (assembly.add_rows(1, upper=limit) for limit in (room, 1.0))
+    assembly.add_entries(np.repeat(within, len(column)), column, patterns @ sizes + left)
+    assembly.add_entries(np.repeat(within, len(keep)), keep, size)
+    single = np.concatenate([column[left > 0], keep[spans]])
+    assembly.add_entries(np.repeat(alone, len(single)), single)
+    return Block(room=room, flagged=False, node=node, patterns=patterns, left=left, column=column)

@@ -1,0 +1,159 @@
+"""From a job as its owner wrote it to a job of the core, or to one line that says what to mend."""
+
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from headway.core.errors import InvalidInputError
+from headway.core.ids import JobId
+from headway.core.types import BatchContract, GpuBounds, JobSpec, Launch
+from headway.service.api.schemas import JobRequest
+
+
+def admit(request: JobRequest, job_id: JobId, now_s: float, cluster_gpus: int) -> JobSpec:
+    """The job, if it can be run here.
+
+    Raises:
+        InvalidInputError: it cannot; the message names the field and the fix.
+    """
+    gpus = _gpus(request, cluster_gpus)
+    batch = _batch(request)
+    usable = gpus.allowed(cluster_gpus)
+    return JobSpec(
+        job_id=job_id,
+        name=request.name,
+        submitted_s=now_s,
+        gpus=gpus,
+        batch=batch,
+        requested_gpus=_requested_gpus(request, usable),
+        requested_batch_size=_requested_batch(request, batch),
+        tenant=request.tenant,
+        weight=request.weight,
+        preemptible=request.preemptible,
+        work_examples=request.work,
+        launch=_launch(request),
+    )
+
+
+def _gpus(request: JobRequest, cluster_gpus: int) -> GpuBounds:
+    bounds = GpuBounds(
+        min_gpus=request.gpus.min, max_gpus=request.gpus.most, sizes=request.gpus.counts()
+    )
+    if not bounds.allowed(cluster_gpus):
+        raise InvalidInputError(
+            f"gpus.min: the job needs {bounds.smallest} GPUs and the cluster has {cluster_gpus}; "
+            "ask for fewer"
+        )
+    return bounds
+
+
+def _requested_gpus(request: JobRequest, usable: tuple[int, ...]) -> int:
+    wanted = request.requested.gpus
+    if wanted is None:
+        return usable[-1]
+    if wanted not in usable:
+        fitting = ", ".join(map(str, usable[:8])) + (", ..." if len(usable) > 8 else "")
+        raise InvalidInputError(
+            f"requested.gpus: {wanted} is not among what gpus and the cluster allow; "
+            f"ask for one of {fitting}"
+        )
+    return wanted
+
+
+def _batch(request: JobRequest) -> BatchContract:
+    given, gpus = request.batch, request.gpus
+    # without a batch size, one example a GPU: any allowed count of GPUs must be able to share it
+    initial = given.initial or gpus.most * given.min_per_gpu
+    contract = BatchContract(
+        initial_batch_size=initial,
+        max_batch_size=given.max or initial,
+        min_batch_per_gpu=given.min_per_gpu,
+        max_batch_per_gpu=given.max_per_gpu or given.max or max(initial, given.min_per_gpu),
+        max_accum_steps=given.max_accum_steps,
+        mode=given.mode,
+    )
+    if contract.max_batch_size < gpus.min * given.min_per_gpu:
+        raise InvalidInputError(
+            f"batch: {contract.max_batch_size} examples are too few for gpus.min {gpus.min} with "
+            f"{given.min_per_gpu} each; raise the batch or lower gpus.min"
+        )
+    room = gpus.most * contract.max_batch_per_gpu * (given.max_accum_steps + 1)
+    if initial > room:
+        raise InvalidInputError(
+            f"batch.initial: {initial} examples do not fit gpus.max {gpus.most}, "
+            f"batch.max_per_gpu {contract.max_batch_per_gpu} and max_accum_steps "
+            f"{given.max_accum_steps}; raise one of these"
+        )
+    return contract
+
+
+def _requested_batch(request: JobRequest, batch: BatchContract) -> int:
+    wanted = request.requested.batch
+    if wanted is None:
+        return batch.initial_batch_size
+    if not batch.initial_batch_size <= wanted <= batch.max_batch_size:
+        raise InvalidInputError(
+            f"requested.batch: {wanted} is outside batch.initial {batch.initial_batch_size} to "
+            f"batch.max {batch.max_batch_size}; choose one between"
+        )
+    return wanted
+
+
+def _launch(request: JobRequest) -> Launch:
+    workdir = Path(request.workdir)
+    if not workdir.is_absolute():
+        raise InvalidInputError(f"workdir: {workdir} is no absolute path; begin it with /")
+    if not workdir.is_dir():
+        raise InvalidInputError(f"workdir: there is no folder {workdir}; name one that exists")
+    command = _command(request)
+    program = _program(command[0], workdir, request.env)
+    if program is None:
+        raise InvalidInputError(
+            f"run: there is no program {command[0]!r}; give its full path, or set PATH in env"
+        )
+    _script_is_there("script" if request.script is not None else "run", command, workdir)
+    return Launch(command=(program, *command[1:]), workdir=str(workdir), env=dict(request.env))
+
+
+def _script_is_there(field: str, command: Sequence[str], workdir: Path) -> None:
+    """A module (-m) or a line of code (-c) has no file to look for."""
+    for word in command[1:]:
+        if word in {"-m", "-c"}:
+            return
+        if word.endswith((".py", ".sh")):
+            if not (workdir / word).is_file():
+                raise InvalidInputError(
+                    f"{field}: there is no file {word} in {workdir}; name one that exists"
+                )
+            return
+
+
+def _command(request: JobRequest) -> list[str]:
+    if request.script is not None:
+        return [sys.executable, request.script]
+    if isinstance(request.run, list):
+        return request.run
+    try:
+        words = shlex.split(request.run or "")
+    except ValueError as error:
+        raise InvalidInputError(f"run: {error}; quote it as for a shell") from None
+    if not words:
+        raise InvalidInputError("run: is empty; give a command, as in run: python train.py")
+    return words
+
+
+def _program(name: str, workdir: Path, env: Mapping[str, str]) -> str | None:
+    """The full path, so that a worker need not search where its owner would not."""
+    if name.endswith(".py") and (workdir / name).is_file():
+        return name
+    if "/" in name:
+        path = workdir / name
+        return str(path) if path.is_file() and os.access(path, os.X_OK) else None
+    found = shutil.which(name, path=env.get("PATH", os.environ.get("PATH")))
+    ours = Path(sys.executable)
+    if found and name.startswith("python") and Path(found).parent == ours.parent:
+        return sys.executable if Path(found).samefile(ours) else found
+    return found

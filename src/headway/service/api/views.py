@@ -1,0 +1,140 @@
+"""Bodies of answers: what is shown of a job, of the cluster, of the log."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from pydantic import BaseModel, Field
+
+from headway.core.types import NOTHING
+from headway.service.reads import JobRecord
+
+
+class ReasonView(BaseModel):
+    """Why a job holds what it holds."""
+
+    code: str = Field(description="stable word", examples=["WaitingForGpus"])
+    numbers: dict[str, float | None] = Field(description="what led to it", examples=[{"gain": 1.4}])
+    at_s: float | None = Field(description="when it was decided, seconds since the epoch")
+
+
+class HistoryView(BaseModel):
+    """One line of a job's history."""
+
+    at_s: float
+    event: str = Field(examples=["Allocated"])
+    gpus: int | None = Field(default=None, description="held from then on")
+    batch_size: int | None = Field(default=None, description="from then on")
+    message: str = ""
+
+
+class JobSummary(BaseModel):
+    """A job in a list."""
+
+    job_id: str = Field(examples=["digits"])
+    name: str = Field(examples=["digits"])
+    tenant: str
+    phase: str = Field(examples=["running"])
+    reason: str | None = Field(description="code of the last decision", examples=["Started"])
+    gpus: int = Field(description="held now")
+    min_gpus: int
+    max_gpus: int
+    allocation: dict[str, int] = Field(description="GPUs by node", examples=[{"localhost": 2}])
+    batch_mode: str
+    batch_size: int | None = Field(description="as last reported, in examples")
+    progress_examples: float | None = Field(description="scale-invariant examples done")
+    progress_share: float | None = Field(description="of the declared work, if it was declared")
+    restarts: int
+    submitted_s: float = Field(description="seconds since the epoch")
+    started_s: float | None
+    ended_s: float | None
+    attained_gpu_s: float = Field(description="GPU-seconds held so far")
+    message: str = Field(description="why it failed")
+
+
+class JobDetail(JobSummary):
+    """All there is to show of a job."""
+
+    spec: dict[str, Any] = Field(description="as it was submitted, defaults filled in")
+    report: dict[str, Any] | None = Field(description="what its agent said last")
+    why: ReasonView | None
+    history: list[HistoryView]
+
+
+class Dry(BaseModel):
+    """What a submission would do."""
+
+    job_id: str = Field(description="the identifier it would get")
+    spec: dict[str, Any]
+    message: str = Field(examples=["would wait for the next round, in 12 s at most"])
+
+
+def summary(record: JobRecord, now_s: float) -> JobSummary:
+    """A job in a list."""
+    return JobSummary(**_summary(record, now_s))
+
+
+def detail(record: JobRecord, now_s: float) -> JobDetail:
+    """All there is to show of a job."""
+    why = None
+    if record.reason is not None:
+        numbers = {key: _finite(value) for key, value in record.reason.numbers}
+        why = ReasonView(code=record.reason.code, numbers=numbers, at_s=record.reason_s)
+    return JobDetail(
+        **_summary(record, now_s),
+        spec=builtins(record.job.spec),
+        report=None if record.report is None else builtins(record.report),
+        why=why,
+        history=[HistoryView(**builtins(entry)) for entry in record.history],
+    )
+
+
+def builtins(value: object) -> dict[str, Any]:
+    """A core value as JSON will have it; numbers that JSON does not know become null."""
+    plain: dict[str, Any] = _plain(msgspec.to_builtins(value))
+    return plain
+
+
+def _plain(value: Any) -> Any:  # whatever JSON can hold
+    if isinstance(value, float):
+        return _finite(value)
+    if isinstance(value, Mapping):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return value
+
+
+def _finite(value: float) -> float | None:
+    return value if abs(value) < float("inf") else None
+
+
+def _summary(record: JobRecord, now_s: float) -> dict[str, Any]:
+    job, spec, report = record.job, record.job.spec, record.report
+    held = NOTHING if record.phase.ended else job.allocation
+    done = None if report is None else report.progress_examples
+    return {
+        "job_id": spec.job_id,
+        "name": spec.name,
+        "tenant": spec.tenant,
+        "phase": str(record.phase),
+        "reason": None if record.reason is None else str(record.reason.code),
+        "gpus": held.gpus,
+        "min_gpus": spec.gpus.min_gpus,
+        "max_gpus": spec.gpus.max_gpus,
+        "allocation": dict(held.per_node),
+        "batch_mode": str(spec.batch.mode),
+        "batch_size": None if report is None else report.batch_size,
+        "progress_examples": done,
+        "progress_share": _share(done, spec.work_examples),
+        "restarts": job.restarts,
+        "submitted_s": spec.submitted_s,
+        "started_s": job.first_started_s,
+        "ended_s": record.ended_s,
+        "attained_gpu_s": job.attained_gpu_s if record.phase.ended else job.attained_at(now_s),
+        "message": record.message,
+    }
+
+
+def _share(done: float | None, work: float | None) -> float | None:
+    return None if done is None or work is None else min(done / work, 1.0)

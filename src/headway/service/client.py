@@ -1,0 +1,119 @@
+"""A client of the REST API: finds the service, and turns its answers into errors."""
+
+import json
+import os
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from http import HTTPStatus
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any, final
+from urllib.parse import quote, urlencode, urlsplit
+
+import msgspec
+
+from headway.core.errors import InvalidInputError, UnavailableError
+from headway.protocol.environment import TOKEN_FILE, URL
+from headway.service.paths import ADDRESS, TOKEN, default_state_dir
+
+TIMEOUT_S = 90.0  # a submission waits for a decision that is being made
+LOOPBACK = {"127.0.0.1", "localhost", "::1"}
+
+
+@final
+class Client:
+    """A service that is known by its address."""
+
+    def __init__(self, url: str, token: str | None) -> None:
+        """Raise InvalidInputError if this is no address."""
+        if urlsplit(url).scheme not in {"http", "https"}:
+            raise InvalidInputError(f"--url {url}: give an address such as http://127.0.0.1:8642")
+        self.url = url.rstrip("/")
+        self._token = token
+        # a proxy of the environment does not know this machine's own services
+        local = urlsplit(url).hostname in LOOPBACK
+        handlers = [urllib.request.ProxyHandler({})] if local else []
+        self._opener = urllib.request.build_opener(*handlers)
+
+    @classmethod
+    def find(cls, *, url: str | None = None, state: str | Path | None = None) -> "Client":
+        """The service at this address; without one, that of the state directory.
+
+        Raises:
+            UnavailableError: there is none.
+        """
+        directory = Path(state).expanduser() if state else default_state_dir(os.environ)
+        url = url or (None if state else os.environ.get(URL)) or _address(directory)
+        token_file = Path((None if state else os.environ.get(TOKEN_FILE)) or directory / TOKEN)
+        try:
+            token = token_file.read_text().strip()
+        except OSError:  # the service says what it misses
+            token = None
+        return cls(url, token)
+
+    def get(self, path: str, **query: object) -> Any:
+        """The answer to a GET."""
+        return self._call("GET", path, query)
+
+    def post(self, path: str, body: object = None, **query: object) -> Any:
+        """The answer to a POST."""
+        return self._call("POST", path, query, body)
+
+    def delete(self, path: str) -> Any:
+        """The answer to a DELETE."""
+        return self._call("DELETE", path, {})
+
+    def _call(
+        self, method: str, path: str, query: Mapping[str, object], body: object = None
+    ) -> Any:
+        given = {key: value for key, value in query.items() if value is not None}
+        url = self.url + quote(path, safe="/?=&%") + (f"?{urlencode(given)}" if given else "")
+        data = None if body is None else _encoded(body)
+        request = urllib.request.Request(url, data=data, method=method)
+        request.add_header("Content-Type", "application/json")
+        if self._token:
+            request.add_header("Authorization", f"Bearer {self._token}")
+        try:
+            with self._opener.open(request, timeout=TIMEOUT_S) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as error:
+            with error:
+                raise _refused(error) from None
+        except OSError as error:
+            why = getattr(error, "reason", error)
+            raise UnavailableError(
+                f"nothing answers on {self.url} ({why}); start a service with `headway serve`, "
+                "or name one with --url"
+            ) from None
+        except (HTTPException, ValueError):
+            raise UnavailableError(f"what listens on {self.url} is no Headway service") from None
+
+
+def _address(directory: Path) -> str:
+    try:
+        url = json.loads((directory / ADDRESS).read_text())["url"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise UnavailableError(
+            f"no service runs on {directory}; start one with `headway serve`, "
+            "or name one with --url or --state"
+        ) from None
+    return str(url)
+
+
+def _encoded(body: object) -> bytes:
+    try:
+        return msgspec.json.encode(body)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInputError(f"the job has a value that JSON cannot hold: {error}") from None
+
+
+def _refused(error: urllib.error.HTTPError) -> InvalidInputError | UnavailableError:
+    try:
+        detail = str(json.load(error)["detail"])
+    except (ValueError, KeyError, TypeError):
+        detail = f"{error.url} answers {error.code}; is it a Headway service?"
+    mendable = HTTPStatus.BAD_REQUEST <= error.code < HTTPStatus.INTERNAL_SERVER_ERROR
+    if mendable and error.code != HTTPStatus.UNAUTHORIZED:
+        return InvalidInputError(detail)
+    return UnavailableError(detail)

@@ -1,0 +1,121 @@
+"""Pure questions of the runner: is this news, does this command still hold, what must run now."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from headway.core.control.commands import Command, RunJob, StopJob, StopReason
+from headway.core.control.events import (
+    BatchChanged,
+    EpochRead,
+    Event,
+    JobCancelled,
+    JobFailed,
+    JobFinished,
+    JobStarted,
+    JobStopped,
+    NodeJoined,
+    NodeLost,
+    RunOpened,
+)
+from headway.core.control.lifecycle import Phase
+from headway.core.control.state import JobState, State
+from headway.core.ids import JobId
+from headway.core.types import Node
+from headway.protocol.messages import AgentPhase, AgentReport
+
+
+def is_news(state: State[Any], event: Event) -> bool:
+    """Whether it changes anything: not so when it is about an allocation or a job that is past."""
+    match event:
+        case JobStarted() | JobStopped():
+            job = state.jobs.get(event.job_id)
+            if job is None or job.generation != event.generation:
+                return False
+            started = isinstance(event, JobStarted)
+            return job.phase is Phase.STARTING if started else job.phase is not Phase.QUEUED
+        case JobFinished() | JobFailed() | JobCancelled():
+            return event.job_id in state.jobs
+        case _:
+            return True
+
+
+def still_holds(state: State[Any], command: Command) -> bool:
+    """Whether a command is what the scheduler wants now, and no later one took its place."""
+    match command:
+        case StopJob(why=StopReason.CANCEL):
+            return True
+        case StopJob():
+            job = state.jobs.get(command.job_id)
+            return job is not None and job.generation == command.generation and not job.allocation
+        case RunJob():
+            job = state.jobs.get(command.job.job_id)
+            return job is not None and job.generation == command.generation and job.phase.holds
+
+
+def wanted(state: State[Any], *, adapts: bool) -> tuple[RunJob, ...]:
+    """What must run by the decisions made so far."""
+    return tuple(
+        RunJob(
+            job=job.spec,
+            allocation=job.allocation,
+            generation=job.generation,
+            adapts=adapts and job.spec.batch.adapts,
+        )
+        for job in state.jobs.values()
+        if job.phase.holds
+    )
+
+
+def node_events(state: State[Any], nodes: Iterable[Node], now_s: float) -> tuple[Event, ...]:
+    """What has become of the nodes; one that has changed is lost and joins anew."""
+    there = {node.node_id: node for node in nodes}
+    lost = [key for key, node in state.nodes.items() if there.get(key) != node]
+    new = [node for key, node in there.items() if state.nodes.get(key) != node]
+    return (
+        *(NodeLost(at_s=now_s, node_id=node_id) for node_id in lost),
+        *(NodeJoined(at_s=now_s, node=node) for node in new),
+    )
+
+
+def same_run(before: RunOpened | None, now: RunOpened) -> bool:
+    """Whether a log goes on under the same policy and round length."""
+    return before is not None and replace(before, at_s=now.at_s) == now
+
+
+def leaving(state: State[Any]) -> tuple[StopJob, ...]:
+    """Who was told to stop: told again, for a service that was down could not see them go."""
+    return tuple(
+        StopJob(job_id=job_id, generation=job.generation, why=StopReason.YIELD)
+        for job_id, job in state.jobs.items()
+        if job.phase is Phase.STOPPING
+    )
+
+
+def news(message: AgentReport, now_s: float) -> tuple[Event, ...]:
+    """The events in an agent's message that must be kept before it is answered."""
+    job_id = JobId(message.job_id)
+    return (
+        *(BatchChanged(at_s=now_s, job_id=job_id, change=change) for change in message.changes),
+        *(
+            EpochRead(
+                at_s=now_s,
+                job_id=job_id,
+                epoch=count.epoch,
+                samples=count.samples,
+                read_least=count.read_least,
+                read_most=count.read_most,
+            )
+            for count in message.epochs
+        ),
+    )
+
+
+def has_started(job: JobState | None, message: AgentReport) -> bool:
+    """Whether a message says that the job now runs on what it was given."""
+    return (
+        job is not None
+        and message.phase is AgentPhase.RUNNING
+        and job.phase is Phase.STARTING
+        and job.generation == message.generation
+    )

@@ -1,0 +1,214 @@
+"""The agents inside simulated jobs: they measure, fit, choose (m, s) and report.
+
+An agent knows the times and the noise scale of what its job has really run, and nothing else. Its
+fit comes from those observations alone, as in a real job, and so does what a policy is told.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple, final
+
+import numpy as np
+
+from headway.core.control.events import BatchChanged, Event, JobReported
+from headway.core.ids import JobId
+from headway.core.model.fit import Fit, fit
+from headway.core.model.lr import LrRule, scale_lr
+from headway.core.model.objective import Observations
+from headway.core.types import BatchChange, JobReport, Placement
+from headway.sim.truth import Choice, JobTruth, split
+from headway.sim.tuning import Tuner
+
+MOVED = 0.05  # relative change of a measured time that makes a fit worth repeating
+LATEST_WEIGHT = 4.0  # of the configuration that runs now; each of the earlier ones weighs 1
+RULE = LrRule.ADASCALE
+
+
+class Configuration(NamedTuple):
+    """What a step time depends on, as far as an agent tells its observations apart."""
+
+    gpus: int
+    nodes: int
+    batch_per_gpu: int
+
+
+class Times(NamedTuple):
+    """Seconds of a pass without and with synchronisation."""
+
+    pass_s: float
+    synced_s: float
+
+
+@final
+class Mind:
+    """What one agent remembers."""
+
+    __slots__ = ("adapts", "fit", "fitted", "noise_scale", "noise_scale_error", "ran", "seen")
+
+    def __init__(self) -> None:
+        self.adapts = False
+        self.seen: dict[Configuration, Times] = {}
+        self.fitted: dict[Configuration, Times] = {}  # what the last fit was made from
+        self.fit: Fit | None = None
+        self.noise_scale: float | None = None
+        self.noise_scale_error: float | None = None
+        self.ran: Choice | None = None  # how the batch was split when it last ran
+
+
+@final
+class SimulatedAgents:
+    """All agents of a run. Fits of equal observations are made once."""
+
+    def __init__(self, *, listening: bool, noise: float, rng: np.random.Generator) -> None:
+        self._listening = listening  # whether anything depends on what agents learn
+        self._noise = noise
+        self._rng = rng
+        self._minds: dict[JobId, Mind] = {}
+        self._fits: dict[object, Fit] = {}
+        self._tuner = Tuner()
+
+    def start(self, job: JobTruth, *, adapts: bool) -> None:
+        """Choose for the allocation that the job has just been given."""
+        mind = self._minds.setdefault(job.spec.job_id, Mind())
+        mind.adapts = adapts
+        job.tune(self._first_choice(job, mind))
+
+    def started(self, job: JobTruth, at_s: float) -> Sequence[Event]:
+        """The batch change that came with the allocation, if the batch size changed."""
+        mind = self._minds[job.spec.job_id]
+        ran, now = mind.ran, job.choice
+        mind.ran = now
+        if ran is None or now is None or ran.batch_size == now.batch_size:
+            return ()
+        return (_changed(job, mind, ran, at_s, 1.0, "another allocation"),)
+
+    def speak(self, job: JobTruth, at_s: float) -> Sequence[Event]:
+        """A report of what was measured; then the batch is tuned for what comes."""
+        if not self._listening or job.choice is None or job.speed is None:
+            return ()
+        mind = self._minds[job.spec.job_id]
+        self._measure(job, mind)
+        said: list[Event] = [
+            JobReported(at_s=at_s, job_id=job.spec.job_id, report=_report(job, mind))
+        ]
+        if mind.adapts:
+            ran = job.choice
+            choice, gain = self._better(job, mind)
+            if choice != ran:
+                job.tune(choice)
+                mind.ran = choice
+                said.append(_changed(job, mind, ran, at_s, gain, "goodput"))
+        return said
+
+    def _first_choice(self, job: JobTruth, mind: Mind) -> Choice:
+        batch, gpus = job.spec.batch, job.allocation.gpus
+        if not mind.adapts:
+            return split(batch, job.spec.requested_batch_size, gpus)
+        if mind.fit is None:
+            return split(batch, batch.initial_batch_size, gpus)
+        place = Placement(gpus, len(job.shape))
+        return self._tuner.best(batch, mind.fit.params, mind.noise_scale, place)
+
+    def _better(self, job: JobTruth, mind: Mind) -> tuple[Choice, float]:
+        """The present choice, or one that promises at least 5 % more, with the gain."""
+        if mind.fit is None or job.choice is None:
+            return job.choice or Choice(0, 0, 0), 1.0
+        place = Placement(job.allocation.gpus, len(job.shape))
+        return self._tuner.kept_or_better(
+            job.spec.batch, mind.fit.params, mind.noise_scale, place, job.choice
+        )
+
+    def _measure(self, job: JobTruth, mind: Mind) -> None:
+        speed, choice = job.speed, job.choice
+        if speed is None or choice is None:
+            return
+        noise_scale = speed.noise_scales[job.epoch]
+        times = Times(speed.pass_s, speed.synced_s)
+        if self._noise > 0:
+            factors = np.exp(self._noise * self._rng.standard_normal(3)).tolist()
+            times = Times(speed.pass_s * factors[0], speed.synced_s * factors[1])
+            noise_scale *= factors[2]
+            mind.noise_scale_error = noise_scale * self._noise
+        mind.noise_scale = noise_scale
+        at = Configuration(job.allocation.gpus, len(job.shape), choice.batch_per_gpu)
+        before = mind.seen.pop(at, None)  # so that the latest is the last
+        mind.seen[at] = times if before is None or not self._noise else _smoothed(before, times)
+        if _moved(mind.fitted.get(at), mind.seen[at]):
+            self._fit(mind)
+
+    def _fit(self, mind: Mind) -> None:
+        mind.fitted = dict(mind.seen)
+        key = (tuple(mind.seen.items()), None if mind.fit is None else mind.fit.params)
+        if key not in self._fits:
+            self._fits[key] = fit(_observations(mind.seen), mind.fit)
+        mind.fit = self._fits[key]
+
+
+def _smoothed(before: Times, now: Times) -> Times:
+    return Times(*(0.8 * old + 0.2 * new for old, new in zip(before, now, strict=True)))
+
+
+def _moved(fitted: Times | None, now: Times) -> bool:
+    if fitted is None:
+        return True
+    return any(abs(math.log(new / old)) > MOVED for old, new in zip(fitted, now, strict=True))
+
+
+def _observations(seen: dict[Configuration, Times]) -> Observations:
+    gpus, nodes, batch = np.array(list(seen), dtype=np.int64).T
+    pass_s, synced_s = np.array(list(seen.values()), dtype=np.float64).T
+    weight = np.ones(len(seen))
+    weight[-1] = LATEST_WEIGHT
+    return Observations(
+        gpus=gpus,
+        nodes=nodes,
+        batch_per_gpu=batch.astype(np.float64),
+        accum_steps=np.zeros(len(seen)),
+        grad_s=pass_s,
+        step_s=synced_s,
+        weight=weight,
+    )
+
+
+def _report(job: JobTruth, mind: Mind) -> JobReport:
+    choice, fitted = job.choice or Choice(0, 0, 0), mind.fit or Fit()
+    return JobReport(
+        throughput=fitted.params,
+        noise_scale=mind.noise_scale,
+        progress_examples=job.progress,
+        batch_per_gpu=choice.batch_per_gpu,
+        accum_steps=choice.accum_steps,
+        batch_size=choice.batch_size,
+        restart_s=job.restart_s,
+        fit_error=fitted.error if math.isfinite(fitted.error) else None,
+        noise_scale_error=mind.noise_scale_error,
+        samples=int(job.samples),
+        epoch=job.epoch,
+    )
+
+
+def _changed(
+    job: JobTruth, mind: Mind, ran: Choice, at_s: float, predicted_gain: float, why: str
+) -> BatchChanged:
+    now, batch = job.choice or ran, job.spec.batch
+    scale = scale_lr(
+        RULE,
+        initial_batch_size=batch.initial_batch_size,
+        batch_size=now.batch_size,
+        noise_scale=mind.noise_scale,
+    )
+    change = BatchChange(
+        samples=int(job.samples),
+        gpus=job.allocation.gpus,
+        batch_per_gpu=now.batch_per_gpu,
+        accum_steps=now.accum_steps,
+        old_batch_size=ran.batch_size,
+        new_batch_size=now.batch_size,
+        lr_factor=scale.rate,
+        lr_rule=RULE,
+        noise_scale=mind.noise_scale,
+        noise_scale_error=mind.noise_scale_error,
+        predicted_gain=predicted_gain,
+        why=why,
+    )
+    return BatchChanged(at_s=at_s, job_id=job.spec.job_id, change=change)

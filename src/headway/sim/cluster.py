@@ -1,0 +1,133 @@
+"""The cluster of a simulated run: ``16x4``, or a YAML file with node groups and what befalls them.
+
+::
+
+    nodes:
+      - {count: 16, gpus: 4, gpu_type: t4, rack: r1}
+    changes:                       # optional
+      - {at_s: 3600, lost: node-03}
+      - {at_s: 7200, joined: node-03}
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from headway.core.control.events import NodeJoined, NodeLost
+from headway.core.errors import InvalidInputError
+from headway.core.ids import NodeId
+from headway.core.types import Node, total_gpus
+
+MAX_NODES = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """Nodes that are there from the start, and those that come and go later."""
+
+    name: str
+    nodes: tuple[Node, ...]
+    changes: tuple[NodeJoined | NodeLost, ...] = ()
+
+    @property
+    def gpus(self) -> int:
+        return total_gpus(self.nodes)
+
+
+def parse_cluster(text: str) -> Cluster:
+    """A cluster from ``NODESxGPUS`` or from the path of a YAML file.
+
+    Raises:
+        InvalidInputError: neither, or a file that cannot be used.
+    """
+    simple = re.fullmatch(r"(\d+)x(\d+)", text)
+    if simple:
+        nodes, gpus = int(simple[1]), int(simple[2])
+        if not 1 <= nodes <= MAX_NODES or gpus < 1:
+            raise InvalidInputError(f"--cluster {text} needs at least one node and one GPU on each")
+        return Cluster(name=text, nodes=_named([(nodes, {"gpus": gpus})]))
+    path = Path(text)
+    if not path.is_file():
+        raise InvalidInputError(f"--cluster {text!r} is neither NODESxGPUS, as in 16x4, nor a file")
+    try:
+        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
+        raise InvalidInputError(f"{path} is not YAML: {error}") from None
+    return _from_yaml(path, found)
+
+
+def _from_yaml(path: Path, found: object) -> Cluster:
+    fields = _mapping(found, {"nodes", "changes"}, str(path))
+    groups = _list(fields.get("nodes"), f"{path}: nodes")
+    if not groups:
+        raise InvalidInputError(f"{path}: nodes is missing; list at least one group of nodes")
+    nodes = _named([_group(group, f"{path}: nodes[{at}]") for at, group in enumerate(groups)])
+    by_id = {node.node_id: node for node in nodes}
+    changes = [
+        _change(change, by_id, f"{path}: changes[{at}]")
+        for at, change in enumerate(_list(fields.get("changes") or [], f"{path}: changes"))
+    ]
+    changes.sort(key=lambda change: change.at_s)
+    return Cluster(name=path.stem, nodes=nodes, changes=tuple(changes))
+
+
+def _group(found: object, where: str) -> tuple[int, dict[str, Any]]:
+    fields = _mapping(found, {"count", "gpus", "gpu_type", "rack"}, where)
+    group: dict[str, Any] = {"gpus": _count(fields.get("gpus"), f"{where}: gpus")}
+    for name in ("gpu_type", "rack"):
+        if name in fields:
+            group[name] = str(fields[name])
+    return _count(fields.get("count", 1), f"{where}: count"), group
+
+
+def _named(groups: Sequence[tuple[int, Mapping[str, Any]]]) -> tuple[Node, ...]:
+    """Numbered through, with as many digits as it takes to sort them as text."""
+    total = sum(count for count, _ in groups)
+    digits = len(str(total - 1))
+    each = [fields for count, fields in groups for _ in range(count)]
+    return tuple(
+        Node(node_id=NodeId(f"node-{number:0{digits}}"), **fields)
+        for number, fields in enumerate(each)
+    )
+
+
+def _change(found: object, nodes: Mapping[NodeId, Node], where: str) -> NodeJoined | NodeLost:
+    fields = _mapping(found, {"at_s", "lost", "joined"}, where)
+    at_s = fields.get("at_s")
+    if isinstance(at_s, bool) or not isinstance(at_s, int | float) or not at_s >= 0:
+        raise InvalidInputError(f"{where}: at_s must be seconds from the start, not {at_s!r}")
+    if ("lost" in fields) == ("joined" in fields):
+        raise InvalidInputError(f"{where}: name a node as either lost or joined")
+    node = nodes.get(NodeId(str(fields.get("lost", fields.get("joined")))))
+    if node is None:
+        raise InvalidInputError(f"{where}: no such node; they are {min(nodes)} to {max(nodes)}")
+    if "lost" in fields:
+        return NodeLost(at_s=float(at_s), node_id=node.node_id)
+    return NodeJoined(at_s=float(at_s), node=node)
+
+
+def _mapping(found: object, known: set[str], where: str) -> Mapping[str, Any]:
+    if not isinstance(found, dict):
+        raise InvalidInputError(f"{where} must be a mapping with {', '.join(sorted(known))}")
+    unknown = sorted(str(key) for key in found if key not in known)
+    if unknown:
+        raise InvalidInputError(
+            f"{where}: unknown field {unknown[0]!r}; known are {', '.join(sorted(known))}"
+        )
+    return found
+
+
+def _list(found: object, where: str) -> Sequence[object]:
+    if not isinstance(found, list):
+        raise InvalidInputError(f"{where} must be a list")
+    return found
+
+
+def _count(found: object, where: str) -> int:
+    if isinstance(found, bool) or not isinstance(found, int) or found < 1:
+        raise InvalidInputError(f"{where} must be a whole number of at least 1, not {found!r}")
+    return found

@@ -1,0 +1,184 @@
+"""A simulated run: virtual time around the scheduler, the same ``step`` that a service runs."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, final
+
+import numpy as np
+
+from headway.core.control.events import (
+    Event,
+    JobFinished,
+    JobReferenced,
+    JobSubmitted,
+    NodeJoined,
+    RunOpened,
+)
+from headway.core.control.state import State
+from headway.core.errors import InvalidInputError
+from headway.core.explain.forward import Queue, forward
+from headway.core.policy import Policy, Traits
+from headway.core.types import Decision, JobSpec, Snapshot
+from headway.sim.agent import SimulatedAgents
+from headway.sim.cluster import Cluster
+from headway.sim.executor import Executor
+from headway.sim.truth import Speeds, truths
+from headway.traces.base import Workload
+
+Record = Callable[[Event], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """All that the runs of one command share."""
+
+    workload: Workload
+    cluster: Cluster
+    round_s: float = 60.0
+    restart_s: float = 30.0
+    seed: int = 0
+    noise: float = 0.0  # standard deviation of the logarithm of what agents measure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What a run tells apart from its event log."""
+
+    decide_s: tuple[float, ...]  # wall time of each decision
+    cpu_s: float
+    wall_s: float
+    outside: tuple[str, ...] = ()  # queries beyond what the profiles measured
+
+
+def fitted(workload: Workload, cluster: Cluster) -> Workload:
+    """The same workload with no job wider than the cluster; notes say which were made narrower.
+
+    Raises:
+        InvalidInputError: a job that cannot run on so few GPUs.
+    """
+    jobs = [_fitted(job, cluster.gpus) for job in workload.jobs]
+    notes = [
+        f"job {job.name} asks for {old.requested_gpus} GPUs; {job.requested_gpus} fit the cluster"
+        for old, job in zip(workload.jobs, jobs, strict=True)
+        if job.requested_gpus != old.requested_gpus
+    ]
+    return replace(workload, jobs=tuple(jobs), notes=(*workload.notes, *notes))
+
+
+def _fitted(job: JobSpec, gpus: int) -> JobSpec:
+    allowed = job.gpus.allowed(gpus)
+    if not allowed:
+        raise InvalidInputError(
+            f"job {job.name} needs at least {job.gpus.smallest} GPUs and the cluster has {gpus}; "
+            "give a larger --cluster or drop the job"
+        )
+    bounds = replace(job.gpus, max_gpus=min(job.gpus.max_gpus, gpus))
+    return replace(job, gpus=bounds, requested_gpus=min(job.requested_gpus, allowed[-1]))
+
+
+def simulate(
+    setup: Setup,
+    policy: Policy[Any],
+    opened: RunOpened,
+    references: Sequence[JobReferenced],
+    record: Record,
+    tell: Callable[[int], None] = lambda finished: None,
+) -> Run:
+    """Run a workload under a policy; ``record`` is given the log, event by event.
+
+    The log depends on the arguments alone: times that were measured are in the result only.
+    ``tell`` is told how many jobs have finished, for those who wait.
+    """
+    started_cpu_s, started_s = time.process_time(), time.monotonic()
+    timed = Timed(policy)
+    speeds = Speeds()
+    agents = SimulatedAgents(
+        listening=policy.traits.reads_reports or policy.traits.adapts_batch_size,
+        noise=setup.noise,
+        rng=np.random.default_rng([setup.seed, 1]),
+    )
+    executor = Executor(
+        truths(setup.workload, speeds),
+        agents,
+        round_s=setup.round_s,
+        restart_s=setup.restart_s,
+        changes_s=[change.at_s for change in setup.cluster.changes],
+    )
+    state = State(memory=policy.start(), round_s=setup.round_s)
+    queue = Queue(_given(setup, opened, references))
+    rng = np.random.default_rng(setup.seed)
+    forward(state, queue, timed, rng, executor, _counting(record, tell))
+    return Run(
+        decide_s=tuple(timed.took_s),
+        cpu_s=time.process_time() - started_cpu_s,
+        wall_s=time.monotonic() - started_s,
+        outside=tuple(
+            f"{name} on {'+'.join(map(str, shape))} GPUs at {batch} a GPU"
+            for name, shape, batch in sorted(speeds.outside)
+        ),
+    )
+
+
+def _given(
+    setup: Setup, opened: RunOpened, references: Sequence[JobReferenced]
+) -> tuple[Event, ...]:
+    """What is known before the run begins, in the order of the log."""
+    return (
+        opened,
+        *(NodeJoined(at_s=0.0, node=node) for node in setup.cluster.nodes),
+        *references,
+        *setup.cluster.changes,
+        *(JobSubmitted(at_s=job.submitted_s, job=job) for job in setup.workload.jobs),
+    )
+
+
+def _counting(record: Record, tell: Callable[[int], None]) -> Record:
+    finished = 0
+
+    def counted(event: Event) -> None:
+        nonlocal finished
+        record(event)
+        if isinstance(event, JobFinished):
+            finished += 1
+            tell(finished)
+
+    return counted
+
+
+@final
+@dataclass(frozen=True)
+class Timed:
+    """A policy that takes note of how long the one inside thinks."""
+
+    inner: Policy[Any]
+    took_s: list[float] = field(default_factory=list)
+
+    @property
+    def traits(self) -> Traits:
+        """Those of the policy inside."""
+        return self.inner.traits
+
+    def start(self) -> Any:
+        """The memory of the policy inside."""
+        return self.inner.start()
+
+    def decide(
+        self, snapshot: Snapshot, memory: Any, rng: np.random.Generator
+    ) -> tuple[Decision, Any]:
+        """The decision of the policy inside."""
+        began_s = time.perf_counter()
+        decision = self.inner.decide(snapshot, memory, rng)
+        self.took_s.append(time.perf_counter() - began_s)
+        return decision
+
+
+def opening(setup: Setup, policy_name: str, settings: Mapping[str, str]) -> RunOpened:
+    """The first event of a log."""
+    return RunOpened(
+        at_s=0.0,
+        policy=policy_name,
+        round_s=setup.round_s,
+        seed=setup.seed,
+        settings=dict(sorted(settings.items())),
+    )

@@ -1,0 +1,105 @@
+"""Several policies on one workload: their logs kept, their figures side by side."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from headway.core.control.events import Event, JobReferenced
+from headway.core.errors import UnavailableError
+from headway.core.metrics import JobOutcome, Meter, Summary
+from headway.core.policy import Policy
+from headway.protocol.eventlog import encode
+from headway.sim.driver import Run, Setup, opening, simulate
+from headway.sim.egalitarian import references
+
+LOG = "events.jsonl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contender:
+    """A policy under the name and the settings that it was asked for with."""
+
+    name: str
+    policy: Policy[Any]
+    settings: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """How one policy fared."""
+
+    policy: str
+    summary: Summary
+    jobs: tuple[JobOutcome, ...]
+    run: Run
+
+    def row(self) -> dict[str, object]:
+        """All figures by the names of the command line's contract."""
+        decide_s = self.run.decide_s
+        return {
+            "policy": self.policy,
+            **asdict(self.summary),
+            "decide_s_mean": sum(decide_s) / len(decide_s) if decide_s else None,
+            "decide_s_max": max(decide_s, default=None),
+            "cpu_s": self.run.cpu_s,
+            "wall_s": self.run.wall_s,
+        }
+
+
+def run_all(
+    setup: Setup,
+    contenders: Sequence[Contender],
+    out: Path | None = None,
+    tell: Callable[[str, int], None] = lambda policy, finished: None,
+) -> tuple[Result, ...]:
+    """Run every policy on the same workload, against the same references.
+
+    Raises:
+        UnavailableError: a log cannot be written.
+    """
+    fair = references(setup.workload, [node.gpus for node in setup.cluster.nodes])
+    return tuple(_run(setup, contender, fair, out, tell) for contender in contenders)
+
+
+def _run(
+    setup: Setup,
+    contender: Contender,
+    fair: Sequence[JobReferenced],
+    out: Path | None,
+    tell: Callable[[str, int], None],
+) -> Result:
+    meter = Meter()
+    opened = opening(setup, contender.name, contender.settings)
+    with _log(out, contender.name) as log:
+
+        def record(event: Event) -> None:
+            meter.add(event)
+            if log is not None:
+                log.write(encode(event) + b"\n")
+
+        run = simulate(
+            setup,
+            contender.policy,
+            opened,
+            fair,
+            record,
+            lambda finished: tell(contender.name, finished),
+        )
+    return Result(policy=contender.name, summary=meter.summary(), jobs=meter.outcomes(), run=run)
+
+
+@contextmanager
+def _log(out: Path | None, policy: str) -> Iterator[BinaryIO | None]:
+    """The event log of a policy, open for writing; nothing where none is kept."""
+    if out is None:
+        yield None
+        return
+    path = out / policy / LOG
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("wb") as file:
+            yield file
+    except OSError as error:
+        raise UnavailableError(f"{path} cannot be written: {error.strerror}") from None

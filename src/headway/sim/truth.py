@@ -1,0 +1,162 @@
+"""How jobs really behave in a simulation: private, mutable, and never shown to a policy."""
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple, final
+
+import numpy as np
+
+from headway.core.ids import JobId
+from headway.core.model.efficiency import efficiency
+from headway.core.types import Allocation, BatchContract, JobSpec
+from headway.traces.base import JobProfile, Shape, Workload
+
+
+class Choice(NamedTuple):
+    """How a job splits its batch: m, s, and the batch size M that a step really reads."""
+
+    batch_per_gpu: int
+    accum_steps: int
+    batch_size: int
+
+
+class Speed(NamedTuple):
+    """A job on a shape with a choice: times of a pass and a step, and what changes by epoch."""
+
+    pass_s: float
+    synced_s: float  # the last pass of a step, with synchronisation
+    step_s: float
+    throughput_per_s: float
+    rates_per_s: tuple[float, ...]  # scale-invariant examples, for each epoch
+    noise_scales: tuple[float, ...]  # as measured at this batch size, for each epoch
+
+
+def split(batch: BatchContract, batch_size: int, gpus: int) -> Choice:
+    """A global batch over GPUs in as few passes as memory allows.
+
+    Where it does not divide evenly some passes are shorter, and the longest set the pace. GPUs
+    that would get less than the smallest per-GPU batch get that, so the batch grows.
+    """
+    size = max(batch_size, gpus * batch.min_batch_per_gpu)
+    passes = math.ceil(size / (gpus * batch.max_batch_per_gpu))
+    return Choice(math.ceil(size / (gpus * passes)), passes - 1, size)
+
+
+@final
+class Speeds:
+    """Looks speeds up in profiles and remembers them: few are distinct, and many are asked for."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, int, Shape, Choice], Speed] = {}
+        self.outside: set[tuple[str, Shape, int]] = set()  # queries beyond what was measured
+
+    def of(self, profile: JobProfile, initial_batch_size: int, shape: Shape, at: Choice) -> Speed:
+        """The speed of a job of this profile, efficiency counted from its initial batch size."""
+        key = (profile.name, initial_batch_size, shape, at)
+        speed = self._known.get(key)
+        if speed is None:
+            if not profile.measured(shape, at.batch_per_gpu):
+                self.outside.add((profile.name, shape, at.batch_per_gpu))
+            speed = self._known[key] = _speed(profile, initial_batch_size, shape, at)
+        return speed
+
+
+def _speed(profile: JobProfile, initial_batch_size: int, shape: Shape, at: Choice) -> Speed:
+    passes_s, synced_s = profile.times_s(shape, np.array([float(at.batch_per_gpu)]))
+    pass_s, last_s = float(passes_s[0]), float(synced_s[0])
+    step_s = at.accum_steps * pass_s + last_s
+    noise = profile.noise_scales(np.array([float(at.batch_size)]))[:, 0]
+    worth = efficiency(noise, initial_batch_size, at.batch_size)
+    throughput_per_s = at.batch_size / step_s
+    return Speed(
+        pass_s=pass_s,
+        synced_s=last_s,
+        step_s=step_s,
+        throughput_per_s=throughput_per_s,
+        rates_per_s=tuple((throughput_per_s * worth).tolist()),
+        noise_scales=tuple(noise.tolist()),
+    )
+
+
+@final
+class JobTruth:
+    """One job: what it holds, how it splits its batch, and how far it has come.
+
+    Time passes for it only in ``advance``; between two calls its rate changes only where an epoch
+    ends, so progress is exact.
+    """
+
+    def __init__(self, spec: JobSpec, profile: JobProfile, speeds: Speeds) -> None:
+        self.spec = spec
+        self.profile = profile
+        self.speeds = speeds
+        self.work = spec.work_examples or profile.work_examples
+        self.ends = tuple(share * self.work for share in profile.epoch_ends)
+        self.progress = 0.0
+        self.epoch = 0
+        self.samples = 0.0
+        self.at_s = spec.submitted_s
+        self.ready_s = math.inf  # when the first step on this allocation is made
+        self.restart_s: float | None = None  # how long it took to get there
+        self.started = False  # whether that has been said
+        self.allocation = Allocation()
+        self.shape: Shape = ()
+        self.generation = 0
+        self.choice: Choice | None = None
+        self.speed: Speed | None = None
+        self.finished = False
+
+    def hold(
+        self, allocation: Allocation, generation: int, *, now_s: float, restart_s: float
+    ) -> None:
+        """Give it GPUs; it makes no progress before it has restarted on them."""
+        self.allocation = allocation
+        self.shape = tuple(count for _, count in allocation.per_node)
+        self.generation = generation
+        self.at_s = now_s
+        self.ready_s = now_s + restart_s
+        self.restart_s = restart_s
+        self.started = False
+
+    def drop(self) -> None:
+        """Take its GPUs."""
+        self.allocation, self.shape = Allocation(), ()
+        self.ready_s = math.inf
+        self.choice = self.speed = None
+
+    def tune(self, choice: Choice) -> None:
+        """Split its batch like this from now on."""
+        self.choice = choice
+        self.speed = self.speeds.of(
+            self.profile, self.spec.batch.initial_batch_size, self.shape, choice
+        )
+
+    def advance(self, to_s: float) -> float | None:
+        """Let time pass; the moment of its end, if that lies on the way."""
+        at_s, speed = max(self.at_s, self.ready_s), self.speed
+        self.at_s = to_s
+        if speed is None:
+            return None
+        while at_s < to_s:
+            rate_per_s = speed.rates_per_s[self.epoch]
+            end = self.ends[self.epoch]
+            needed_s = (end - self.progress) / rate_per_s
+            if at_s + needed_s > to_s:
+                self.progress += rate_per_s * (to_s - at_s)
+                self.samples += speed.throughput_per_s * (to_s - at_s)
+                return None
+            at_s += needed_s
+            self.progress = end
+            self.samples += speed.throughput_per_s * needed_s
+            if self.epoch + 1 == len(self.ends):
+                self.finished = True
+                return at_s
+            self.epoch += 1
+        return None
+
+
+def truths(workload: Workload, speeds: Speeds) -> Mapping[JobId, JobTruth]:
+    """The truth of every job of a workload."""
+    return {
+        job.job_id: JobTruth(job, workload.profile_of(job.job_id), speeds) for job in workload.jobs
+    }

@@ -1,0 +1,128 @@
+"""Small placement problems, an independent check of an answer, and enumeration of all answers."""
+
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+
+from headway.core.solve.problem import Problem
+from headway.core.types import Float64, FloatArray, Int64, IntArray
+
+Alloc = Int64[IntArray, "jobs nodes"]
+
+
+def random_problem(
+    rng: np.random.Generator,
+    *,
+    nodes: tuple[int, int],
+    room: tuple[int, int],
+    jobs: tuple[int, int],
+) -> Problem:
+    """Costs that mostly fall with size, some sizes forbidden, some jobs on nodes already."""
+    capacity = rng.integers(room[0], room[1] + 1, rng.integers(nodes[0], nodes[1] + 1))
+    count = int(rng.integers(jobs[0], jobs[1] + 1))
+    held = random_placement(rng, capacity, count)
+    counts = int(capacity.sum()) + 1
+    falling = rng.random() < 0.7  # costs 1/speed, or else -speed
+    speed = np.arange(counts) ** rng.uniform(0.2, 1.0, (count, 1)) * rng.uniform(0.5, 2, (count, 1))
+    speed = speed * rng.uniform(0.8, 1.2, speed.shape)
+    moved = np.where(held.any(axis=1), rng.uniform(0.3, 1.0, count), 1.0)[:, None]
+
+    def cost(of: Float64[FloatArray, "..."]) -> Float64[FloatArray, "..."]:
+        return 1 / (of + 1e-3) if falling else -of
+
+    local = cost(speed * moved)[:, : capacity.max() + 1]
+    several = cost(speed * moved * rng.uniform(0.4, 1.0, (count, 1)))
+    local[rng.random(local.shape) < 0.15] = np.inf
+    several[rng.random(several.shape) < 0.15] = np.inf
+    keep = cost(speed[np.arange(count), held.sum(axis=1)] * rng.uniform(0.6, 1.0, count))
+    keep[rng.random(count) < 0.1] = np.inf
+    none = cost(np.zeros(count))
+    pinned = held.any(axis=1) & np.isfinite(keep) & (rng.random(count) < 0.1)
+    local[pinned], several[pinned], none[pinned] = np.inf, np.inf, np.inf
+    return Problem(
+        capacity=capacity,
+        held=held,
+        cost_none=none,
+        cost_local=local,
+        cost_several=several,
+        cost_keep=keep,
+    )
+
+
+def random_placement(rng: np.random.Generator, capacity: IntArray, jobs: int) -> Alloc:
+    """A feasible placement: each job takes a random share of one or several nodes' free GPUs."""
+    alloc = np.zeros((jobs, len(capacity)), dtype=np.int64)
+    spanned = np.zeros(len(capacity), dtype=np.bool_)
+    for job in range(jobs):
+        free = capacity - alloc.sum(axis=0)
+        row = rng.integers(0, free + 1) * (rng.random(len(capacity)) < 0.5)
+        if (row > 0).sum() > 1:
+            row = np.where(spanned, 0, row)
+        alloc[job] = row
+        if (row > 0).sum() > 1:
+            spanned |= row > 0
+    return alloc
+
+
+def is_a_placement(problem: Problem, alloc: Alloc) -> bool:
+    """Whether a placement keeps the rules; written apart from the solver, in plain Python."""
+    jobs, nodes = alloc.shape
+    for node in range(nodes):
+        here = [job for job in range(jobs) if alloc[job, node] > 0]
+        spanning = [job for job in here if sum(count > 0 for count in alloc[job]) > 1]
+        if sum(alloc[job, node] for job in here) > problem.capacity[node] or len(spanning) > 1:
+            return False
+    return all(
+        count >= 0 and true_cost(problem, job, tuple(row)) < float("inf")
+        for job, row in enumerate(alloc.tolist())
+        for count in row
+    )
+
+
+def true_cost(problem: Problem, job: int, row: tuple[int, ...]) -> float:
+    """What one row costs; written apart from the solver, in plain Python."""
+    gpus, nodes = sum(row), sum(count > 0 for count in row)
+    if nodes == 0:
+        return float(problem.cost_none[job])
+    table = problem.cost_local if nodes == 1 else problem.cost_several
+    new = float(table[job, gpus]) if gpus < table.shape[1] else float("inf")
+    kept = row == tuple(problem.held[job].tolist())
+    return min(new, float(problem.cost_keep[job])) if kept else new
+
+
+def all_placements(problem: Problem) -> Iterator[tuple[float, tuple[tuple[int, ...], ...]]]:
+    """Cost and rows of every placement that keeps the rules, by depth-first enumeration."""
+    jobs = len(problem.held)
+    every_row = list(product(*(range(room + 1) for room in problem.capacity.tolist())))
+    rows = [
+        [(cost, row) for row in every_row if (cost := true_cost(problem, job, row)) < float("inf")]
+        for job in range(jobs)
+    ]
+
+    def descend(
+        job: int,
+        free: list[int],
+        spanned: list[bool],
+        cost: float,
+        done: tuple[tuple[int, ...], ...],
+    ) -> Iterator[tuple[float, tuple[tuple[int, ...], ...]]]:
+        if job == jobs:
+            yield cost, done
+            return
+        for own, row in rows[job]:
+            spans = sum(count > 0 for count in row) > 1
+            if any(
+                count > room or (spans and count and taken)
+                for count, room, taken in zip(row, free, spanned, strict=True)
+            ):
+                continue
+            yield from descend(
+                job + 1,
+                [room - count for count, room in zip(row, free, strict=True)],
+                [taken or (spans and count > 0) for count, taken in zip(row, spanned, strict=True)],
+                cost + own,
+                (*done, row),
+            )
+
+    yield from descend(0, problem.capacity.tolist(), [False] * len(problem.capacity), 0.0, ())

@@ -1,0 +1,124 @@
+"""What every policy must do: a contract suite; each policy's test subclasses it."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headway.core.ids import JobId, NodeId
+from headway.core.policy.base import Policy
+from headway.core.types import Allocation, ReasonCode
+from headway.testing.snapshots import code_of, decide, episode, job, nodes, running, snapshot
+
+SEEDS = range(4)
+
+
+class PolicyContract:
+    """What every policy must do. Subclass, and give a ``policy`` fixture."""
+
+    @pytest.mark.parametrize("seed", SEEDS)
+    def test_no_node_gives_more_than_it_has(self, policy: Policy[Any], seed: int) -> None:
+        for seen, decision, _ in episode(policy, seed):
+            given = dict.fromkeys((node.node_id for node in seen.nodes), 0)
+            for allocation in decision.allocations.values():
+                for node_id, gpus in allocation.per_node:
+                    given[node_id] += gpus  # an unknown node is a KeyError
+            assert all(given[node.node_id] <= node.gpus for node in seen.nodes)
+
+    @pytest.mark.parametrize("seed", SEEDS)
+    def test_every_job_has_one_reason_and_only_jobs_hold_gpus(
+        self, policy: Policy[Any], seed: int
+    ) -> None:
+        for seen, decision, _ in episode(policy, seed):
+            known = sorted(view.spec.job_id for view in seen.jobs)
+            assert sorted(reason.job_id for reason in decision.reasons) == known
+            assert set(decision.allocations) <= set(known)
+
+    @pytest.mark.parametrize("seed", SEEDS)
+    def test_the_reason_says_what_happens(self, policy: Policy[Any], seed: int) -> None:
+        for seen, decision, _ in episode(policy, seed):
+            before = {view.spec.job_id: view.allocation for view in seen.jobs}
+            for reason in decision.reasons:
+                old, new = before[reason.job_id], decision.of(reason.job_id)
+                assert reason.code in _codes(old, new)
+
+    @pytest.mark.parametrize("seed", SEEDS)
+    def test_sizes_are_those_that_the_owner_allows(self, policy: Policy[Any], seed: int) -> None:
+        for seen, decision, _ in episode(policy, seed):
+            for view in seen.jobs:
+                gpus = decision.of(view.spec.job_id).gpus
+                if gpus and decision.of(view.spec.job_id) != view.allocation:
+                    own = view.spec.gpus.allowed(gpus)
+                    if policy.traits.resizes:
+                        assert gpus in own
+                    else:
+                        assert gpus == view.spec.requested_gpus
+
+    @pytest.mark.parametrize("seed", SEEDS)
+    def test_who_may_not_be_preempted_keeps_exactly_what_it_holds(
+        self, policy: Policy[Any], seed: int
+    ) -> None:
+        for seen, decision, _ in episode(policy, seed):
+            for view in seen.jobs:
+                if view.allocation and not view.spec.preemptible:
+                    assert decision.of(view.spec.job_id) == view.allocation
+
+    @pytest.mark.parametrize("seed", SEEDS)
+    def test_what_can_never_fit_is_told_so(self, policy: Policy[Any], seed: int) -> None:
+        for seen, decision, _ in episode(policy, seed):
+            for view in seen.jobs:
+                if view.spec.gpus.smallest > seen.gpus and view.spec.requested_gpus > seen.gpus:
+                    assert code_of(decision, view.spec.job_id) is ReasonCode.TOO_LARGE
+
+    @pytest.mark.parametrize("seed", SEEDS)
+    def test_the_same_rounds_give_the_same_decisions(self, policy: Policy[Any], seed: int) -> None:
+        assert [d for _, d, _ in episode(policy, seed)] == [d for _, d, _ in episode(policy, seed)]
+
+    @pytest.mark.parametrize("seed", SEEDS)
+    def test_the_order_of_jobs_and_nodes_is_of_no_matter(
+        self, policy: Policy[Any], seed: int
+    ) -> None:
+        for seen, _, memory in episode(policy, seed):
+            turned = replace(seen, jobs=seen.jobs[::-1], nodes=seen.nodes[::-1])
+            first, _ = policy.decide(seen, memory, np.random.default_rng(seed))
+            second, _ = policy.decide(turned, memory, np.random.default_rng(seed))
+            assert first.allocations == second.allocations
+
+    @pytest.mark.parametrize("seed", SEEDS)
+    def test_without_jobs_nothing_is_decided_and_nothing_remembered(
+        self, policy: Policy[Any], seed: int
+    ) -> None:
+        *_, (seen, _, memory) = episode(policy, seed)
+        decision, memory = policy.decide(replace(seen, jobs=()), memory, np.random.default_rng(0))
+        assert (dict(decision.allocations), decision.reasons) == ({}, ())
+        assert memory == policy.start()
+
+    def test_without_nodes_everybody_waits(self, policy: Policy[Any]) -> None:
+        decision = decide(policy, snapshot((), job("a")))
+        assert not decision.allocations
+        assert code_of(decision, "a") is ReasonCode.TOO_LARGE
+
+    def test_a_job_alone_in_an_empty_cluster_starts(self, policy: Policy[Any]) -> None:
+        decision = decide(policy, snapshot(nodes(4, 4), job("a")))
+        assert decision.of(JobId("a")).gpus >= 1
+        assert code_of(decision, "a") is ReasonCode.STARTED
+
+    def test_what_is_lost_with_its_node_is_started_anew(self, policy: Policy[Any]) -> None:
+        view = running(job("a", requested_gpus=2), {"gone": 2})
+        decision = decide(policy, snapshot(nodes(4), view))
+        assert decision.of(JobId("a")).on(NodeId("n0")) >= 1
+
+
+def _codes(old: Allocation, new: Allocation) -> set[ReasonCode]:
+    """The reasons that fit a change."""
+    if not new:
+        waits = {ReasonCode.WAITING, ReasonCode.BEHIND, ReasonCode.TOO_LARGE}
+        return {ReasonCode.STOPPED} if old else waits
+    if new == old:
+        return {ReasonCode.KEPT}
+    if not old:
+        return {ReasonCode.STARTED}
+    if new.gpus == old.gpus:
+        return {ReasonCode.MOVED}
+    return {ReasonCode.GREW} if new.gpus > old.gpus else {ReasonCode.SHRANK}

@@ -1,0 +1,178 @@
+"""Headway's own workload table: one row a job, read and written without loss.
+
+``docs/reference/workload.md`` describes the columns. What a row leaves out comes from its profile.
+"""
+
+import csv
+import io
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from headway.core.errors import InvalidInputError
+from headway.core.ids import JobId
+from headway.core.types import BatchContract, BatchMode, GpuBounds, JobSpec
+from headway.traces.base import JobProfile, Workload, widest, workload
+from headway.traces.rows import Row, read_text, rows
+
+NEEDED = ("name", "submitted_s", "profile", "requested_gpus", "requested_batch_size")
+OPTIONAL = (
+    "mode",
+    "min_gpus",
+    "max_gpus",
+    "sizes",
+    "initial_batch_size",
+    "max_batch_size",
+    "min_batch_per_gpu",
+    "max_batch_per_gpu",
+    "max_accum_steps",
+    "work_examples",
+    "tenant",
+    "weight",
+    "preemptible",
+)
+COLUMNS = NEEDED + OPTIONAL
+MODES = ", ".join(mode.value for mode in BatchMode)
+
+
+def matches(names: Iterable[str]) -> bool:
+    """Whether a header is that of a neutral table."""
+    return set(NEEDED) <= set(names)
+
+
+def read_workload(path: Path, profiles: Mapping[str, JobProfile]) -> Workload:
+    """The jobs of a neutral table.
+
+    Raises:
+        InvalidInputError: with the line, the field and the fix.
+    """
+    text = read_text(path)
+    jobs: dict[JobId, tuple[JobSpec, str]] = {}
+    for row in rows(path, text, NEEDED, COLUMNS):
+        name = row.text("profile")
+        if name not in profiles:
+            known = ", ".join(sorted(profiles))
+            raise row.wrong("profile", f"{name!r} is not known; there are {known}")
+        job = _job(row, profiles[name])
+        if job.job_id in jobs:
+            raise row.wrong("name", f"{job.name!r} is taken by an earlier row; rename one")
+        jobs[job.job_id] = job, name
+    return workload(path.name.split(".")[0], list(jobs.values()), profiles)
+
+
+def written(of: Workload) -> str:
+    """The table as text; reading it again with the same profiles gives an equal workload."""
+    out = io.StringIO()
+    table = csv.writer(out, lineterminator="\n")
+    table.writerow(COLUMNS)
+    table.writerows(_values(job, of.profile_names[job.job_id]) for job in of.jobs)
+    return out.getvalue()
+
+
+def _job(row: Row, profile: JobProfile) -> JobSpec:
+    name = row.text("name")
+    batch = _batch(row, profile.contract)
+    requested_batch_size = row.whole("requested_batch_size")
+    least, most = batch.initial_batch_size, batch.max_batch_size
+    if not least <= requested_batch_size <= most:
+        raise row.wrong(
+            "requested_batch_size", f"must be from {least} to {most}, not {requested_batch_size}"
+        )
+    if batch.initial_batch_size != profile.contract.initial_batch_size:
+        row.text("work_examples")  # the profile counts its work at another batch size
+    gpus = _gpus(row, profile)
+    requested_gpus = row.whole("requested_gpus")
+    if requested_gpus not in gpus.allowed(requested_gpus):
+        raise row.wrong(
+            "requested_gpus", f"{requested_gpus} is not allowed by min_gpus, max_gpus and sizes"
+        )
+    return JobSpec(
+        job_id=JobId(name),
+        name=name,
+        submitted_s=row.number("submitted_s"),
+        gpus=gpus,
+        batch=batch,
+        requested_gpus=requested_gpus,
+        requested_batch_size=requested_batch_size,
+        tenant=row.text("tenant", "default"),
+        weight=row.number("weight", "1", above=0.0),
+        preemptible=row.flag("preemptible", "true"),
+        work_examples=row.number("work_examples", repr(profile.work_examples), above=0.0),
+    )
+
+
+def _batch(row: Row, default: BatchContract) -> BatchContract:
+    """The owner's bounds; those of the profile where the row is silent, and never beyond them."""
+    text = row.text("mode", BatchMode.ADAPTIVE.value)
+    if text not in list(BatchMode):
+        raise row.wrong("mode", f"must be one of {MODES}, not {text!r}")
+    mode = BatchMode(text)
+    initial = row.whole("initial_batch_size", str(default.initial_batch_size))
+    largest = default.max_batch_size if mode is BatchMode.ADAPTIVE else initial
+    batch = BatchContract(
+        initial_batch_size=initial,
+        max_batch_size=row.whole("max_batch_size", str(largest)),
+        min_batch_per_gpu=row.whole("min_batch_per_gpu", str(default.min_batch_per_gpu)),
+        max_batch_per_gpu=row.whole("max_batch_per_gpu", str(default.max_batch_per_gpu)),
+        max_accum_steps=row.whole("max_accum_steps", str(default.max_accum_steps), least=0),
+        mode=mode,
+    )
+    if not batch.adapts and batch.max_batch_size != initial:
+        raise row.wrong("max_batch_size", f"must be {initial} where the mode is {mode}")
+    for low, high in (
+        ("initial_batch_size", "max_batch_size"),
+        ("min_batch_per_gpu", "max_batch_per_gpu"),
+        ("min_batch_per_gpu", "max_batch_size"),
+    ):
+        if getattr(batch, low) > getattr(batch, high):
+            raise row.wrong(high, f"{getattr(batch, high)} is below {low} {getattr(batch, low)}")
+    return batch
+
+
+def _gpus(row: Row, profile: JobProfile) -> GpuBounds:
+    least = row.whole("min_gpus", "1")
+    most = row.whole("max_gpus", str(max(least, widest(profile))))
+    if most < least:
+        raise row.wrong("max_gpus", f"{most} is below min_gpus {least}")
+    if most > profile.max_gpus:
+        raise row.wrong("max_gpus", f"{profile.name} is known up to {profile.max_gpus}, not {most}")
+    return GpuBounds(min_gpus=least, max_gpus=most, sizes=_sizes(row, least, most))
+
+
+def _sizes(row: Row, least: int, most: int) -> tuple[int, ...] | None:
+    text = row.text("sizes", "any")
+    if text == "any":
+        return None
+    try:
+        sizes = tuple(sorted({int(part) for part in text.split()}))
+    except ValueError:
+        raise row.wrong("sizes", f"must be GPU counts like '1 2 4', not {text!r}") from None
+    if not sizes or sizes[0] < least or sizes[-1] > most:
+        raise row.wrong("sizes", f"{text!r} must lie between min_gpus {least} and max_gpus {most}")
+    return sizes
+
+
+def _values(job: JobSpec, profile: str) -> tuple[object, ...]:
+    """In the order of ``COLUMNS``; numbers as Python writes them, so that nothing is rounded."""
+    if job.work_examples is None:
+        raise InvalidInputError(f"job {job.name} has no work_examples; a workload must say them")
+    gpus, batch = job.gpus, job.batch
+    return (
+        job.name,
+        job.submitted_s,
+        profile,
+        job.requested_gpus,
+        job.requested_batch_size,
+        batch.mode.value,
+        gpus.min_gpus,
+        gpus.max_gpus,
+        "any" if gpus.sizes is None else " ".join(map(str, gpus.sizes)),
+        batch.initial_batch_size,
+        batch.max_batch_size,
+        batch.min_batch_per_gpu,
+        batch.max_batch_per_gpu,
+        batch.max_accum_steps,
+        job.work_examples,
+        job.tenant,
+        job.weight,
+        "true" if job.preemptible else "false",
+    )

@@ -1,0 +1,66 @@
+"""Which format a workload file or a folder of profiles has, told from its content."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from headway.core.errors import InvalidInputError
+from headway.traces import neutral, pollux
+from headway.traces.base import JobProfile, Workload
+from headway.traces.rows import header, read_text
+
+Profiles = Mapping[str, JobProfile]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """A kind of workload file: how to know it by its header, and how to read it."""
+
+    matches: Callable[[Iterable[str]], bool]
+    read: Callable[[Path, Profiles], Workload]
+
+
+FORMATS = {
+    "headway": Format(matches=neutral.matches, read=neutral.read_workload),
+    "pollux": Format(matches=pollux.matches, read=pollux.read_workload),
+}
+
+
+def format_of(path: Path) -> str:
+    """The name of the format of a workload file.
+
+    Raises:
+        InvalidInputError: the file cannot be read, or its header is that of no known format.
+    """
+    names = header(read_text(path))
+    for name, form in FORMATS.items():
+        if form.matches(names):
+            return name
+    columns = ", ".join(neutral.NEEDED)
+    raise InvalidInputError(
+        f"{path} line 1: no known workload format ({', '.join(FORMATS)}); "
+        f"the header of Headway's own is {columns}"
+    )
+
+
+def read_workload(path: Path, profiles: Profiles, format_name: str | None = None) -> Workload:
+    """A workload in any known format.
+
+    Raises:
+        InvalidInputError: an unknown format, or a file that cannot be used.
+    """
+    name = format_of(path) if format_name is None else format_name
+    if name not in FORMATS:
+        raise InvalidInputError(f"--format {name!r} is not known; choose {', '.join(FORMATS)}")
+    return FORMATS[name].read(path, profiles)
+
+
+def read_profiles(path: Path) -> Profiles:
+    """Measured profiles in any known format.
+
+    Raises:
+        InvalidInputError: nothing there, or nothing that can be used.
+    """
+    if not path.exists():
+        raise InvalidInputError(f"--profiles {path} does not exist; name a folder of profiles")
+    return pollux.read_profiles(path)

@@ -1,0 +1,192 @@
+"""Pollux on instances with known answers, and its rules as laws."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from headway.core.ids import JobId
+from headway.core.policy.limits import scale_out_cap
+from headway.core.policy.pollux import Pollux
+from headway.core.types import Decision, JobView, ReasonCode
+from headway.testing.policies import SEEDS, PolicyContract
+from headway.testing.snapshots import (
+    bounds,
+    code_of,
+    decide,
+    episode,
+    job,
+    nodes,
+    report,
+    running,
+    snapshot,
+)
+
+
+class TestContract(PolicyContract):
+    @pytest.fixture
+    def policy(self) -> Pollux:
+        return Pollux()
+
+
+class TestContractAtOtherPowers(PolicyContract):
+    @pytest.fixture(params=[-10.0, 0.0, 1.0])
+    def policy(self, request: pytest.FixtureRequest) -> Pollux:
+        return Pollux(p=request.param)
+
+
+class TestContractByRounding(PolicyContract):
+    @pytest.fixture
+    def policy(self) -> Pollux:
+        return Pollux(exact_up_to_gpus=0)
+
+
+def held(decision: Decision) -> dict[str, int]:
+    return {name: allocation.gpus for name, allocation in decision.allocations.items()}
+
+
+def numbers(decision: Decision, name: str) -> dict[str, float]:
+    return dict(next(reason.numbers for reason in decision.reasons if reason.job_id == name))
+
+
+def veteran(name: str, on: dict[str, int] | None = None, **kwargs: object) -> JobView:
+    """A job that once held eight GPUs, so that no cap binds, and that reports."""
+    view = replace(job(name, gpus=bounds(most=8)), max_gpus_held=8, report=report())
+    view = running(view, on) if on else view
+    return replace(view, **kwargs)  # type: ignore[arg-type]
+
+
+def test_a_new_elastic_job_starts_small_and_may_double_each_time() -> None:
+    """Pollux, section 4.1: at most twice the most it ever held."""
+    view, sizes = job("a", gpus=bounds(most=8)), []
+    for _ in range(5):
+        decision = decide(Pollux(), snapshot(nodes(4, 4), view))
+        allocation = decision.of(JobId("a"))
+        sizes.append(allocation.gpus)
+        view = running(view, dict(allocation.per_node))
+    assert sizes == [1, 2, 4, 8, 8]
+
+
+def test_a_rigid_job_starts_at_its_size() -> None:
+    rigid = job("a", gpus=bounds(least=6, most=6))
+    assert held(decide(Pollux(), snapshot(nodes(4, 4), rigid))) == {"a": 6}
+
+
+def test_equal_jobs_get_equal_shares() -> None:
+    decision = decide(Pollux(), snapshot(nodes(4), veteran("a"), veteran("b")))
+    assert held(decision) == {"a": 2, "b": 2}
+    assert decision.gap == 0.0
+
+
+def test_at_their_fair_share_jobs_have_speedup_one_and_fitness_says_so() -> None:
+    """Eqn. 14 and 15, with the eps that stands for a job without GPUs."""
+    jobs = veteran("a", {"n0": 2}), veteran("b", {"n0": 2})
+    for p in (-1.0, 0.0):
+        decision = decide(Pollux(p=p), snapshot(nodes(4), *jobs))
+        assert held(decision) == {"a": 2, "b": 2}
+        assert decision.objective == pytest.approx(1.001)
+    figures = numbers(decision, "a")
+    assert figures["speedup_before"] == figures["speedup_after"] == 1.0
+
+
+def test_a_waiting_job_makes_a_large_one_shrink() -> None:
+    decision = decide(Pollux(), snapshot(nodes(4), veteran("a", {"n0": 4}), veteran("b")))
+    assert held(decision) == {"a": 2, "b": 2}
+    assert code_of(decision, "a") is ReasonCode.SHRANK
+    figures = numbers(decision, "a")
+    assert (figures["gpus_before"], figures["gpus_after"]) == (4, 2)
+    assert figures["speedup_before"] > figures["speedup_after"] == 1.0
+
+
+def test_a_job_that_restarted_too_often_keeps_what_it_holds() -> None:
+    """REALLOC_FACTOR is 0 once restarts took as long as the job is old."""
+    calm = veteran("a", {"n0": 1}, restarts=0)
+    restless = replace(calm, restarts=120)  # of 30 s each, an hour
+    assert code_of(decide(Pollux(), snapshot(nodes(4), calm)), "a") is ReasonCode.GREW
+    assert code_of(decide(Pollux(), snapshot(nodes(4), restless)), "a") is ReasonCode.KEPT
+
+
+def test_the_measured_restart_delay_counts_not_the_assumed_one() -> None:
+    slow = veteran("a", {"n0": 1}, report=report(restart_s=1_800.0))
+    decision = decide(Pollux(), snapshot(nodes(2), slow))
+    assert numbers(decision, "a")["realloc_factor"] == pytest.approx(3_600 / 5_400)
+
+
+def test_a_margin_damps_moves_for_little() -> None:
+    jobs = veteran("a", {"n0": 3}), veteran("b", {"n0": 1})
+    assert held(decide(Pollux(), snapshot(nodes(4), *jobs))) == {"a": 2, "b": 2}
+    assert held(decide(Pollux(margin=5.0), snapshot(nodes(4), *jobs))) == {"a": 3, "b": 1}
+
+
+def test_spanning_jobs_share_no_node() -> None:
+    """Three nodes of four hold two jobs of six by count; but both would span the same node."""
+    rigid = [job(name, gpus=bounds(least=6, most=6)) for name in ("a", "b")]
+    assert len(held(decide(Pollux(), snapshot(nodes(4, 4, 4), *rigid)))) == 1
+
+
+def test_the_sum_of_speedups_favours_who_scales_and_the_harmonic_mean_shares() -> None:
+    poor = veteran("poor", report=report(noise_scale=1.0))
+    rich = veteran("rich", report=report(noise_scale=1e6))
+    cluster = nodes(8)
+    assert held(decide(Pollux(p=1.0), snapshot(cluster, poor, rich)))["rich"] >= 6
+    assert held(decide(Pollux(p=-10.0), snapshot(cluster, poor, rich)))["poor"] >= 2
+
+
+def test_where_jobs_outnumber_gpus_as_many_run_as_can() -> None:
+    jobs = [job(f"j{index}") for index in range(7)]
+    decision = decide(Pollux(), snapshot(nodes(2, 2), *jobs))
+    assert sorted(held(decision).values()) == [1, 1, 1, 1]
+    assert sum(reason.code is ReasonCode.WAITING for reason in decision.reasons) == 3
+
+
+def test_a_decision_tells_the_work_it_took() -> None:
+    decision = decide(Pollux(), snapshot(nodes(4, 4), veteran("a"), veteran("b")))
+    assert decision.gap is not None
+    assert decision.gap <= 1e-4
+    assert set(decision.solver) == {"columns", "rows", "branch_nodes", "simplex_iterations"}
+
+
+def test_where_pinned_jobs_leave_no_legal_plan_nobody_is_touched() -> None:
+    """Two spanning jobs on one node, as another policy may have left them."""
+    pinned = [running(job(name, preemptible=False), {"n0": 1, "n1": 1}) for name in ("a", "b")]
+    other = running(job("c"), {"n1": 1})
+    decision = decide(Pollux(), snapshot(nodes(4, 4), *pinned, other, job("d")))
+    assert held(decision) == {"a": 2, "b": 2, "c": 1}
+    assert decision.gap is None  # nothing was optimised
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_job_outgrows_its_cap_and_no_node_carries_two_spanning_jobs(seed: int) -> None:
+    for seen, decision, _ in episode(Pollux(), seed):
+        spanning: list[str] = []
+        for view in seen.jobs:
+            allocation = decision.of(view.spec.job_id)
+            if allocation != view.allocation:
+                assert allocation.gpus <= scale_out_cap(view)
+            if len(allocation.per_node) > 1:
+                spanning += [node_id for node_id, _ in allocation.per_node]
+        assert len(spanning) == len(set(spanning))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_decision_does_not_depend_on_what_is_remembered(seed: int) -> None:
+    policy = Pollux()
+    for seen, decision, _ in episode(policy, seed):
+        assert decide(policy, seen) == decision
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_memory_holds_the_active_jobs_and_no_others(seed: int) -> None:
+    for seen, decision, memory in episode(Pollux(), seed):
+        large = {r.job_id for r in decision.reasons if r.code is ReasonCode.TOO_LARGE}
+        assert set(memory.rows) == {view.spec.job_id for view in seen.jobs} - large
+
+
+def test_only_jobs_whose_report_changed_are_computed_again() -> None:
+    policy, rng = Pollux(), np.random.default_rng(0)
+    jobs = veteran("a", {"n0": 2}), veteran("b", {"n0": 2})
+    _, first = policy.decide(snapshot(nodes(4), *jobs), policy.start(), rng)
+    changed = replace(jobs[1], report=report(noise_scale=7.0))
+    _, second = policy.decide(snapshot(nodes(4), jobs[0], changed), first, rng)
+    assert second.rows[JobId("a")] is first.rows[JobId("a")]
+    assert second.rows[JobId("b")] is not first.rows[JobId("b")]

@@ -1,0 +1,119 @@
+"""HiGHS behind arrays: right answers, valid bounds, budgets in counts, and always the same."""
+
+from dataclasses import replace
+from itertools import product
+from math import inf
+
+import numpy as np
+import pytest
+
+from headway.core.solve.assembly import Assembly, Program
+from headway.core.solve.milp import solve_linear, solve_mixed
+from headway.core.solve.outcome import Budget, Status
+
+
+def knapsack(value: list[float], weight: list[float], room: float) -> Program:
+    """Choose whole items of most value within a weight."""
+    assembly = Assembly()
+    column = assembly.add_columns(-np.array(value), upper=1.0)
+    row = assembly.add_rows(1, upper=room)
+    assembly.add_entries(np.repeat(row, len(value)), column, weight)
+    return assembly.program()
+
+
+def random_knapsack(seed: int, items: int) -> tuple[Program, float]:
+    rng = np.random.default_rng(seed)
+    value, weight = rng.uniform(1, 2, items), rng.uniform(1, 2, items)
+    room = float(weight.sum() / 2)
+    best = max(
+        float(np.dot(chosen, value))
+        for chosen in map(np.array, product((0, 1), repeat=items))
+        if np.dot(chosen, weight) <= room
+    )
+    return knapsack(value.tolist(), weight.tolist(), room), -best
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_mixed_optimum_is_that_of_enumeration(seed: int) -> None:
+    program, best = random_knapsack(seed, 8)
+    outcome = solve_mixed(program, rel_gap=0.0)
+    assert outcome.status is Status.OPTIMAL
+    assert outcome.objective == pytest.approx(best)
+    assert outcome.bound <= best + 1e-6
+    assert outcome.x is not None
+    assert set(outcome.x.tolist()) <= {0.0, 1.0}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_linear_optimum_bounds_the_mixed_one(seed: int) -> None:
+    program, best = random_knapsack(seed, 8)
+    outcome = solve_linear(program)
+    assert outcome.status is Status.OPTIMAL
+    assert outcome.bound == outcome.objective <= best + 1e-9
+
+
+def test_the_linear_relaxation_cuts_one_item_at_most() -> None:
+    outcome = solve_linear(knapsack([3.0, 2.0, 2.0], [2.0, 2.0, 2.0], 3.0))
+    assert outcome.x is not None
+    assert outcome.objective == pytest.approx(-4.0)
+    assert sorted(outcome.x.tolist()) == pytest.approx([0.0, 0.5, 1.0])
+
+
+def test_an_offset_is_part_of_objective_and_bound() -> None:
+    program = replace(knapsack([3.0], [1.0], 1.0), offset=10.0)
+    for outcome in (solve_mixed(program), solve_linear(program)):
+        assert outcome.objective == pytest.approx(7.0)
+        assert outcome.bound == pytest.approx(7.0)
+
+
+def test_what_has_no_point_is_infeasible_and_has_no_gap_to_close() -> None:
+    program = knapsack([1.0], [1.0], -1.0)
+    for outcome in (solve_mixed(program), solve_linear(program)):
+        assert outcome.status is Status.INFEASIBLE
+        assert outcome.x is None
+        assert outcome.objective == outcome.bound == inf
+
+
+def hard() -> Program:
+    """Equal weights of which no number fills the room: branching proves little."""
+    rng = np.random.default_rng(0)
+    weight = rng.integers(10**5, 10**6, 40).astype(np.float64)
+    return knapsack(weight.tolist(), weight.tolist(), float(weight.sum() // 2) + 0.5)
+
+
+def test_a_budget_of_branch_nodes_is_kept_and_reported() -> None:
+    outcome = solve_mixed(hard(), rel_gap=0.0, budget=Budget(branch_nodes=1))
+    assert outcome.branch_nodes <= 1
+    if outcome.status is Status.BUDGET_SPENT:
+        assert outcome.bound <= outcome.objective
+
+
+def test_a_budget_of_iterations_stops_a_linear_program_without_a_bound() -> None:
+    rng = np.random.default_rng(1)
+    assembly = Assembly()
+    column = assembly.add_columns(-rng.uniform(1, 2, 60))
+    row = assembly.add_rows(40, upper=1.0)
+    at = np.divmod(np.arange(40 * 60), 60)
+    assembly.add_entries(row[at[0]], column[at[1]], rng.uniform(0, 1, 40 * 60))
+    outcome = solve_linear(assembly.program(), budget=Budget(simplex_iterations=2))
+    assert outcome.status is Status.BUDGET_SPENT
+    assert outcome.bound == -inf
+    assert outcome.simplex_iterations <= 2
+
+
+def test_the_same_program_gives_the_same_answer_to_the_last_bit() -> None:
+    first, second = solve_mixed(hard()), solve_mixed(hard())
+    assert first.x is not None
+    assert second.x is not None
+    assert first.x.tobytes() == second.x.tobytes()
+    assert first.objective == second.objective
+    assert first.bound == second.bound
+    assert first.branch_nodes == second.branch_nodes
+
+
+def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
+    """HiGHS's own Python class printed a banner when created, into what should be pure JSON."""
+    solve_mixed(hard())
+    solve_linear(hard())
+    printed = capfd.readouterr()
+    assert (printed.out, printed.err) == ("", "")

@@ -1,0 +1,173 @@
+"""The placement solver against enumeration of every placement, and its laws."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headway.core.solve.outcome import Budget, Status
+from headway.core.solve.pinned import Plan, solve
+from headway.core.solve.problem import Problem
+from headway.testing.placements import all_placements, is_a_placement, random_problem
+
+TINY_INSTANCES = 200
+
+
+def tiny(seed: int) -> Problem:
+    """Two or three nodes of two or three GPUs, two or three jobs, some of them placed already."""
+    return random_problem(np.random.default_rng(seed), nodes=(2, 3), room=(2, 3), jobs=(2, 3))
+
+
+def larger(seed: int) -> Problem:
+    return random_problem(np.random.default_rng(seed), nodes=(2, 8), room=(1, 8), jobs=(1, 14))
+
+
+def tolerance(value: float) -> float:
+    return 1e-6 * max(1.0, abs(value))
+
+
+@pytest.mark.parametrize("seed", range(TINY_INSTANCES))
+def test_on_200_tiny_instances_the_optimum_is_found_and_the_bound_is_valid(seed: int) -> None:
+    """The acceptance test of the allocation core: enumeration knows every placement."""
+    problem = tiny(seed)
+    best, _ = min(all_placements(problem), default=(np.inf, ()))
+    plan = solve(problem, rel_gap=0.0)
+    if np.isinf(best):
+        assert plan.status is Status.INFEASIBLE
+        assert plan.alloc is None
+        return
+    assert plan.status is Status.OPTIMAL
+    assert plan.alloc is not None
+    assert is_a_placement(problem, plan.alloc)
+    assert plan.objective == pytest.approx(best, abs=tolerance(best))
+    assert plan.bound <= best + tolerance(best)
+    assert plan.objective >= plan.bound
+    usual = solve(problem)
+    assert usual.objective <= best + 1e-4 * abs(best) + tolerance(best)
+    rounded = solve(problem, exact_up_to_gpus=0)
+    assert rounded.bound <= best + tolerance(best) <= rounded.objective + 2 * tolerance(best)
+    assert rounded.alloc is None or is_a_placement(problem, rounded.alloc)
+
+
+def test_the_tiny_instances_are_not_all_easy() -> None:
+    """Some are infeasible, in some the relaxation is not tight, in some a job spans nodes."""
+    plans = [(solve(tiny(seed)), solve(tiny(seed), exact_up_to_gpus=0)) for seed in range(60)]
+    found = [(exact, rounded) for exact, rounded in plans if exact.alloc is not None]
+    loose = [exact.objective - rounded.bound > 1e-3 for exact, rounded in found]
+    spans = [((exact.alloc > 0).sum(axis=1) > 1).any() for exact, _ in found]
+    assert sum(loose) >= 5
+    assert sum(spans) >= 5
+
+
+@settings(deadline=None, max_examples=60)
+@given(seed=st.integers(0, 2**32 - 1), exact=st.booleans())
+def test_every_plan_is_a_placement_within_its_bound(seed: int, exact: bool) -> None:
+    problem = larger(seed)
+    plan = solve(problem, exact_up_to_gpus=1_000 if exact else 0)
+    assert plan.objective >= plan.bound
+    if plan.alloc is None:
+        assert plan.objective == np.inf
+        return
+    assert is_a_placement(problem, plan.alloc)
+    assert plan.objective == pytest.approx(problem.cost(plan.alloc).sum())
+
+
+@settings(deadline=None, max_examples=40)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_a_plan_costs_no_more_than_to_move_nobody(seed: int) -> None:
+    problem = larger(seed)
+    stay = np.where(problem.keepable()[:, None], problem.held, 0)
+    if problem.feasible(stay):
+        for limit in (1_000, 0):
+            plan = solve(problem, exact_up_to_gpus=limit)
+            assert plan.objective <= problem.cost(stay).sum() + 1e-9
+
+
+@settings(deadline=None, max_examples=40)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_a_job_with_no_other_option_keeps_exactly_what_it_holds(seed: int) -> None:
+    problem = larger(seed)
+    pinned = problem.keepable() & (np.arange(len(problem.held)) % 2 == 0)
+    for table in (problem.cost_none, problem.cost_local, problem.cost_several):
+        table[pinned] = np.inf
+    plan = solve(problem)
+    if plan.alloc is not None:
+        assert (plan.alloc[pinned] == problem.held[pinned]).all()
+
+
+def test_the_same_problem_gives_the_same_plan() -> None:
+    first, second = solve(larger(7)), solve(larger(7))
+    assert first.alloc is not None
+    assert second.alloc is not None
+    assert first.alloc.tobytes() == second.alloc.tobytes()
+    assert replace(first, alloc=None) == replace(second, alloc=None)
+
+
+def three_times_five_gpus_on_four_nodes_of_four() -> Problem:
+    """The round in which counting GPUs is not enough: 15 of 16 GPUs, yet no split (SOLVERS 2.2)."""
+    cost = np.full((3, 6), np.inf)
+    cost[:, 5] = 1.0
+    return Problem(
+        capacity=np.full(4, 4),
+        held=np.zeros((3, 4), dtype=np.int64),
+        cost_none=np.full(3, 10.0),
+        cost_local=np.full((3, 5), np.inf),
+        cost_several=cost,
+        cost_keep=np.full(3, np.inf),
+    )
+
+
+def test_spanning_jobs_share_no_node_so_three_of_five_gpus_do_not_fit_four_nodes() -> None:
+    problem = three_times_five_gpus_on_four_nodes_of_four()
+    exact, rounded = solve(problem), solve(problem, exact_up_to_gpus=0)
+    assert exact.objective == 12.0  # two run
+    assert exact.gap == 0.0
+    assert rounded.objective == 12.0
+    assert rounded.bound == pytest.approx(3.0)  # the aggregated count sees no obstacle
+    assert rounded.gap == pytest.approx(0.75)
+
+
+def test_a_spent_budget_still_gives_a_plan_with_an_honest_gap() -> None:
+    problem = random_problem(np.random.default_rng(3), nodes=(12, 12), room=(4, 4), jobs=(30, 30))
+    plan = solve(problem, rel_gap=0.0, budget=Budget(branch_nodes=0))
+    assert plan.alloc is not None
+    assert is_a_placement(problem, plan.alloc)
+    assert plan.bound <= solve(problem, rel_gap=0.0).objective + 1e-6
+
+
+@pytest.mark.parametrize(("jobs", "nodes"), [(0, 2), (2, 0), (0, 0)])
+def test_without_jobs_or_nodes_nothing_is_placed(jobs: int, nodes: int) -> None:
+    problem = Problem(
+        capacity=np.full(nodes, 4),
+        held=np.zeros((jobs, nodes), dtype=np.int64),
+        cost_none=np.ones(jobs),
+        cost_local=np.ones((jobs, 5)),
+        cost_several=np.ones((jobs, 9)),
+        cost_keep=np.full(jobs, np.inf),
+    )
+    plan = solve(problem)
+    assert (plan.status, plan.gap, plan.objective) == (Status.OPTIMAL, 0.0, float(jobs))
+    assert plan.alloc is not None
+    assert plan.alloc.shape == (jobs, nodes)
+
+
+def test_who_may_not_hold_nothing_needs_a_node() -> None:
+    problem = Problem(
+        capacity=np.zeros(0, dtype=np.int64),
+        held=np.zeros((1, 0), dtype=np.int64),
+        cost_none=np.array([np.inf]),
+        cost_local=np.ones((1, 2)),
+        cost_several=np.ones((1, 2)),
+        cost_keep=np.array([np.inf]),
+    )
+    plan = solve(problem)
+    assert (plan.status, plan.alloc) == (Status.INFEASIBLE, None)
+
+
+def test_the_counts_are_those_of_the_program() -> None:
+    plan: Plan = solve(larger(1))
+    counts = plan.counts()
+    assert set(counts) == {"columns", "rows", "branch_nodes", "simplex_iterations"}
+    assert min(counts["columns"], counts["rows"]) > 0

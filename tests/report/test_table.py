@@ -1,0 +1,28 @@
+"""A table as Markdown, whatever is in its cells."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headway.report.table import Table, number
+
+CELLS = st.tuples(st.text("ab |\n", max_size=8), st.text("12", max_size=3))
+
+
+def test_numbers_are_aligned_to_the_right() -> None:
+    table = Table(("policy", "JCT s"), (("las", "1,200"), ("fifo", "–")), frozenset({"JCT s"}))
+    assert table.markdown() == ("| policy | JCT s |\n| --- | --: |\n| las | 1,200 |\n| fifo | – |")
+
+
+@given(st.lists(CELLS))
+def test_no_cell_breaks_the_table(rows: list[tuple[str, str]]) -> None:
+    """A job may be called ``a|b``."""
+    lines = Table(("name", "gpus"), tuple(rows)).markdown().split("\n")
+    assert len(lines) == len(rows) + 2
+    assert {line.replace("\\|", "").count("|") for line in lines} == {3}
+
+
+def test_numbers_for_people() -> None:
+    assert number(1234567.891) == "1,234,568"
+    assert number(0.125, 2) == "0.12"
+    assert number(None, 2) == "–"
+    assert number(0) == "0"

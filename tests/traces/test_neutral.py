@@ -1,0 +1,111 @@
+"""Headway's own table: nothing is lost on the way out and in, and mistakes are named."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from headway.core.errors import InvalidInputError
+from headway.core.ids import JobId
+from headway.core.types import BatchContract, BatchMode, GpuBounds, JobSpec
+from headway.traces.base import workload
+from headway.traces.catalogue import CATALOGUE
+from headway.traces.neutral import COLUMNS, NEEDED, read_workload, written
+from headway.traces.sniff import format_of
+from headway.traces.sniff import read_workload as read_any
+
+Write = Callable[[str | bytes], Path]
+HEADER = ",".join(NEEDED)
+NAMES = st.text(st.characters(codec="ascii", categories=("L", "N", "P")), min_size=1, max_size=12)
+
+
+@st.composite
+def specs(draw: st.DrawFn) -> tuple[JobSpec, str]:
+    profile = CATALOGUE[draw(st.sampled_from(["bert", "cifar10", "yolov3"]))]
+    own = profile.contract
+    mode = draw(st.sampled_from(list(BatchMode)))
+    initial = draw(st.integers(own.initial_batch_size, own.max_batch_size))
+    largest = draw(st.integers(initial, 9999)) if mode is BatchMode.ADAPTIVE else initial
+    least = draw(st.integers(1, 8))
+    most = draw(st.integers(least, 64))
+    sizes = draw(st.none() | st.sets(st.integers(least, most), min_size=1))
+    bounds = GpuBounds(
+        min_gpus=least, max_gpus=most, sizes=None if sizes is None else tuple(sorted(sizes))
+    )
+    name = draw(NAMES)
+    job = JobSpec(
+        job_id=JobId(name),
+        name=name,
+        submitted_s=draw(st.floats(0, 1e7)),
+        gpus=bounds,
+        batch=BatchContract(
+            initial_batch_size=initial,
+            max_batch_size=largest,
+            min_batch_per_gpu=draw(st.integers(1, own.min_batch_per_gpu)),
+            max_batch_per_gpu=draw(st.integers(own.min_batch_per_gpu, 9999)),
+            max_accum_steps=draw(st.integers(0, 31)),
+            mode=mode,
+        ),
+        requested_gpus=draw(st.sampled_from(bounds.allowed(most))),
+        requested_batch_size=draw(st.integers(initial, largest)),
+        tenant=draw(NAMES),
+        weight=draw(st.floats(1e-3, 1e3)),
+        preemptible=draw(st.booleans()),
+        work_examples=draw(st.floats(1e-3, 1e12)),
+    )
+    return job, profile.name
+
+
+@given(jobs=st.lists(specs(), min_size=1, max_size=6, unique_by=lambda pair: pair[0].job_id))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+def test_written_and_read_again_it_is_the_same(
+    tmp_path: Path, jobs: list[tuple[JobSpec, str]]
+) -> None:
+    path = tmp_path / "again.csv"
+    before = workload("again", jobs, CATALOGUE)
+    path.write_text(written(before))
+    assert format_of(path) == "headway"
+    assert read_any(path, CATALOGUE) == before
+
+
+def test_what_a_row_leaves_out_comes_from_its_profile(table: Write) -> None:
+    (job,) = read_workload(table(f"{HEADER}\na,5,bert,4,24\n"), CATALOGUE).jobs
+    assert job.batch == CATALOGUE["bert"].contract
+    assert job.work_examples == CATALOGUE["bert"].work_examples
+    assert (job.gpus.min_gpus, job.gpus.max_gpus) == (1, 64)
+
+
+@pytest.mark.parametrize(
+    ("columns", "values", "said"),
+    [
+        ("", "a,5,gpt9,1,12", "profile 'gpt9' is not known"),
+        ("", "a,5,bert,0,12", "requested_gpus must be at least 1"),
+        ("", "a,5,bert,65,12", "requested_gpus 65 is not allowed"),
+        ("", "a,5,bert,1,11", "requested_batch_size must be from 12 to 384"),
+        ("mode", "a,5,bert,1,12,wild", "mode must be one of observe, fixed, adaptive"),
+        ("mode,max_batch_size", "a,5,bert,1,12,fixed,24", "max_batch_size must be 12"),
+        ("max_batch_size", "a,5,bert,1,12,6", "max_batch_size 6 is below initial_batch_size"),
+        ("min_gpus,max_gpus", "a,5,bert,4,12,4,2", "max_gpus 2 is below min_gpus 4"),
+        ("max_gpus", "a,5,ncf,1,256,2", "ncf is known up to 1, not 2"),
+        ("sizes", "a,5,bert,1,12,1 two", "sizes must be GPU counts"),
+        ("sizes", "a,5,bert,1,12,1 99", "must lie between min_gpus 1 and max_gpus 64"),
+        ("sizes", "a,5,bert,3,12,1 2 4", "requested_gpus 3 is not allowed"),
+        ("initial_batch_size", "a,5,bert,1,24,24", "work_examples is empty"),
+        ("work_examples", "a,5,bert,1,12,0", "work_examples must be more than 0"),
+        ("weight", "a,5,bert,1,12,-1", "weight must be a number that is not negative"),
+        ("preemptible", "a,5,bert,1,12,maybe", "preemptible must be true or false"),
+        ("colour", "a,5,bert,1,12,red", "unknown column 'colour'"),
+    ],
+)
+def test_bad_input_is_named(table: Write, columns: str, values: str, said: str) -> None:
+    header = HEADER + ("," + columns if columns else "")
+    with pytest.raises(InvalidInputError, match=said):
+        read_workload(table(f"{header}\n{values}\n"), CATALOGUE)
+
+
+def test_the_reference_describes_every_column() -> None:
+    page = Path(__file__).parents[2] / "docs" / "reference" / "workload.md"
+    text = page.read_text()
+    assert [name for name in COLUMNS if f"`{name}`" not in text] == []
