@@ -79,15 +79,21 @@ class NoiseScale:
         return self.weight**2 / self.weight_squared if self.weight_squared else 0.0
 
     def estimate(self) -> float | None:
-        """phi; None while there is no estimate."""
+        """phi; None while there is no estimate.
+
+        |G|^2 drowns in the noise once the loss is small. It is taken one standard error above its
+        average, so phi is what the measurements can vouch for: too small rather than too large.
+        """
         if self.pairs < LEAST_PAIRS:
             return None
         variance = max(self.variance / self.weight, 0.0)
         if variance == 0.0:
             return 0.0
-        # |G|^2 drowns in the noise once the loss is small: floored at what could still be seen
+        gradient = self.gradient / self.weight
+        spread = max(self.gradient_gradient / self.weight - gradient**2, 0.0)
+        gradient = max(gradient, 0.0) + sqrt(spread / self.pairs)
         floor = variance / (TRUSTED_GROWTH * self.batch_size / self.weight)
-        return variance / max(self.gradient / self.weight, floor)
+        return variance / max(gradient, floor)
 
     def error(self) -> float | None:
         """The standard error of phi, by the delta method; None where there is none."""

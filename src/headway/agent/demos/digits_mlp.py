@@ -26,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             nn.ReLU(),
             nn.Linear(512, 10),
         )
-        optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9, weight_decay=5e-4)
         reached = kit.train_classifier(job, net, optimizer, task, wanted)
     kit.show(job, "digits-mlp accuracy", reached, wanted.target, better=operator.ge)
 
