@@ -68,7 +68,7 @@ JOBS = (
     DemoJob(
         name="digits-cnn",
         script="digits_cnn.py",
-        epochs=300,
+        epochs=450,
         arrives_s=10,
         target=0.96,
         higher_is_better=True,
@@ -80,7 +80,7 @@ JOBS = (
     DemoJob(
         name="digits-mlp",
         script="digits_mlp.py",
-        epochs=300,
+        epochs=450,
         arrives_s=25,
         target=0.95,
         higher_is_better=True,
@@ -92,7 +92,7 @@ JOBS = (
     DemoJob(
         name="tabular",
         script="tabular.py",
-        epochs=600,
+        epochs=900,
         arrives_s=45,
         target=0.95,
         higher_is_better=True,
