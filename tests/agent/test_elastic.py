@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
@@ -119,6 +120,54 @@ def test_an_adaptive_batch_ends_by_progress_and_reads_each_epoch_once(stage: Mak
         assert 1 <= change.lr_factor <= change.new_batch_size / 32
     log = (job.folder / "checkpoints" / "decisions.jsonl").read_text().splitlines()
     assert [json.loads(line)["samples"] for line in log] == [change.samples for change in changes]
+
+
+def test_an_epoch_that_a_yield_cuts_after_all_progress_is_made_is_read_to_its_end(
+    stage: Maker,
+) -> None:
+    """It was not, once: enough progress ended the job at its restart, in the middle of an epoch."""
+
+    def script(tick: Callable[[], None]) -> None:
+        with headway.attach() as job:
+            loader = job.loader(data(), batch_size=32)
+            for _ in job.epochs(3):
+                for _ in loader:
+                    job.step()
+                    job._loop.cursor.progress_examples = 3.0 * SAMPLES
+                    tick()
+
+    job = stage(most=64)
+    assert job.run(script, yield_at=2).codes == [YIELDED]
+    assert job.run(script).codes == [0]
+    assert epochs_of(job) == [(0, SAMPLES, 1, 1)]
+
+
+def test_several_passes_are_synchronised_once(stage: Maker) -> None:
+    def script(tick: Callable[[], None]) -> None:
+        reductions = 0
+
+        def count(_: object, bucket: dist.GradBucket) -> torch.futures.Future[Tensor]:
+            nonlocal reductions
+            reductions += 1
+            future = dist.all_reduce(bucket.buffer(), async_op=True).get_future()
+            return future.then(lambda done: done.value()[0])
+
+        with headway.attach() as job:
+            model = job.model(nn.Linear(6, 2))
+            model.register_comm_hook(None, count)
+            optimizer = job.optimizer(torch.optim.SGD(model.parameters(), lr=0.1))
+            loader = job.loader(data(64), batch_size=32)
+            passes = 0
+            for _ in job.epochs(2):
+                for inputs, labels in loader:
+                    optimizer.zero_grad()
+                    nn.functional.cross_entropy(model(inputs), labels).backward()
+                    optimizer.step()
+                    job.step()
+                    passes += 1
+            assert (passes, reductions) == (16, 4)
+
+    assert stage(per_gpu=4).run(script, 2).codes == [0, 0]
 
 
 def test_a_kill_loses_little_and_repeats_nothing(stage: Maker) -> None:
