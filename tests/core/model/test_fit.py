@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway.core.model import fit as module
-from headway.core.model.fit import Fit, fit, fit_profile, mean_relative_error
+from headway.core.model.fit import OPTIMISM, Fit, fit, fit_profile, mean_relative_error
 from headway.core.model.objective import Observations
 from headway.core.model.throughput import (
     UNREPORTED,
@@ -114,6 +114,27 @@ def test_several_nodes_cost_what_one_costs_until_they_were_seen() -> None:
     found = fit(only(seen, np.flatnonzero(seen.nodes == 1))).params
     assert (found.alpha_node_s, found.beta_node_s) == (found.alpha_local_s, found.beta_local_s)
     assert found.alpha_local_s == pytest.approx(0.030, rel=0.01)
+
+
+def test_optimism_does_not_write_off_larger_sizes_for_one_slow_placement() -> None:
+    """Past bug: two full nodes of bert take 2.54 s a step, four take 1.89 s (Pollux's profiles).
+    Read as the cost of each further GPU, the slow step kept jobs at 8 GPUs beside an idle cluster.
+    """
+    seen = Observations(
+        gpus=np.array([1, 2, 4, 8]),
+        nodes=np.array([1, 1, 1, 2]),
+        batch_per_gpu=np.full(4, 12.0),
+        accum_steps=np.zeros(4),
+        grad_s=np.array([0.908, 0.865, 0.864, 0.876]),
+        step_s=np.array([0.922, 0.919, 0.957, 2.539]),
+        weight=np.ones(4),
+    )
+
+    def step_on_16_s(found: Fit) -> float:
+        return float(step_time_s(stack([found.params]), 16, np.array(True), 12.0, 0)[0])
+
+    assert step_on_16_s(fit(seen)) > 3.0
+    assert step_on_16_s(fit(seen, optimism=OPTIMISM)) == pytest.approx(2.54, rel=0.01)
 
 
 def test_recent_observations_weigh_more() -> None:

@@ -23,6 +23,7 @@ from headway.core.model.throughput import UNREPORTED, stack, step_time_s, unstac
 from headway.core.types import Float64, FloatArray, ThroughputParams
 
 GAMMAS = (1.2, 2.0, 4.0)  # starts: for each, the least-squares parameters at this gamma
+OPTIMISM = 0.02  # for agents, whose few sizes must not keep them from trying larger ones
 _MOST_GAMMA = 10.0
 _OFF_BOUND = 1e-3  # a start at a bound of zero would not feel a gradient
 _SMOOTHING = (0.03, 0.003)  # of the absolute value, from coarse to fine
@@ -47,17 +48,19 @@ def fit(
     *,
     gammas: tuple[float, ...] = GAMMAS,
     searched: int | None = None,
+    optimism: float = 0.0,
 ) -> Fit:
     """Fit theta_sys; where that fails, the previous fit with a message that says so.
 
     ``searched`` starts are followed to their minimum: by default one of the screened ones when
-    there is a previous fit, all of them when there is none.
+    there is a previous fit, all of them when there is none. Who explores gives ``optimism``
+    (``OPTIMISM``): what the observations hardly tell of larger sizes is then taken for better.
     """
     trouble = _trouble(observations)
     if trouble:
         return _kept(previous, trouble)
     by = parametrise(observations)
-    objective = prepare(observations, by)
+    objective = prepare(observations, by, optimism)
     starts = [_start(objective, gamma) for gamma in gammas] if objective.searches_gamma else []
     if not starts:
         starts = [_start(objective, 1.0)]

@@ -23,6 +23,7 @@ _LEAST_S = 1e-12
 # fixed cost, synchronisation is free, nothing overlaps. (prior of x, strength)
 _GRAD_PULL, _SYNC_PULL, _GAMMA_PULL = (0.5, 1e-7), (0.0, 1e-5), (1.0, 1e-4)
 _GRAD, _SYNC, _GAMMA = slice(0, 2), slice(2, 6), 6
+_BETAS = (3, 5)  # of the synchronisation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,8 +163,12 @@ class Objective:
         return np.asarray(slope)
 
 
-def prepare(seen: Observations, by: Parametrisation) -> Objective:
-    """Everything about the observations that does not change while x is searched."""
+def prepare(seen: Observations, by: Parametrisation, optimism: float = 0.0) -> Objective:
+    """Everything about the observations that does not change while x is searched.
+
+    ``optimism`` pulls the cost of each further GPU to zero as well, so that a few slow sizes do
+    not make every larger one look hopeless (AdaptDL's objective has such a term, too).
+    """
     together = np.flatnonzero(seen.gpus > 1)
     further = np.maximum(seen.gpus[together] - 2.0, 0.0)
     apart = (seen.nodes[together] > 1).astype(np.float64)
@@ -171,6 +176,7 @@ def prepare(seen: Observations, by: Parametrisation) -> Objective:
     grad = np.stack([np.ones_like(seen.batch_per_gpu), seen.batch_per_gpu], axis=1)
     kinds = np.searchsorted([_SYNC.start, _GAMMA], by.lead, side="right")
     pulls = np.array([_GRAD_PULL, _SYNC_PULL, _GAMMA_PULL])[kinds]
+    pulls[np.isin(by.lead, _BETAS), 1] += optimism
     return Objective(
         grad_rows=grad @ by.basis[_GRAD],
         sync_rows=sync @ by.basis[_SYNC],
