@@ -12,7 +12,7 @@ import numpy as np
 
 from headway.core.control.events import BatchChanged, Event, JobReported
 from headway.core.ids import JobId
-from headway.core.model.fit import Fit, fit
+from headway.core.model.fit import OPTIMISM, Fit, fit
 from headway.core.model.lr import LrRule, scale_lr
 from headway.core.model.objective import Observations
 from headway.core.types import BatchChange, JobReport, Placement
@@ -21,6 +21,7 @@ from headway.sim.tuning import Tuner
 
 MOVED = 0.05  # relative change of a measured time that makes a fit worth repeating
 LATEST_WEIGHT = 4.0  # of the configuration that runs now; each of the earlier ones weighs 1
+LEAST_STEPS = 20  # between two changes of the batch, so that the present one was measured
 RULE = LrRule.ADASCALE
 
 
@@ -43,8 +44,6 @@ class Times(NamedTuple):
 class Mind:
     """What one agent remembers."""
 
-    __slots__ = ("adapts", "fit", "fitted", "noise_scale", "noise_scale_error", "ran", "seen")
-
     def __init__(self) -> None:
         self.adapts = False
         self.seen: dict[Configuration, Times] = {}
@@ -53,6 +52,7 @@ class Mind:
         self.noise_scale: float | None = None
         self.noise_scale_error: float | None = None
         self.ran: Choice | None = None  # how the batch was split when it last ran
+        self.wakes_s = math.inf  # when it next looks for a better split
 
 
 @final
@@ -76,29 +76,42 @@ class SimulatedAgents:
     def started(self, job: JobTruth, at_s: float) -> Sequence[Event]:
         """The batch change that came with the allocation, if the batch size changed."""
         mind = self._minds[job.spec.job_id]
+        mind.wakes_s = at_s + _ripens_s(job) if self._listening else math.inf
         ran, now = mind.ran, job.choice
         mind.ran = now
         if ran is None or now is None or ran.batch_size == now.batch_size:
             return ()
         return (_changed(job, mind, ran, at_s, 1.0, "another allocation"),)
 
-    def speak(self, job: JobTruth, at_s: float) -> Sequence[Event]:
-        """A report of what was measured; then the batch is tuned for what comes."""
-        if not self._listening or job.choice is None or job.speed is None:
-            return ()
+    def wakes_s(self, job: JobTruth) -> float:
+        """When it looks again: a few steps after a change, and after each epoch."""
+        return self._minds[job.spec.job_id].wakes_s
+
+    def tune(self, job: JobTruth, at_s: float) -> Sequence[Event]:
+        """Measure, and take a split that promises at least 5 % more goodput."""
         mind = self._minds[job.spec.job_id]
         self._measure(job, mind)
-        said: list[Event] = [
-            JobReported(at_s=at_s, job_id=job.spec.job_id, report=_report(job, mind))
-        ]
-        if mind.adapts:
-            ran = job.choice
-            choice, gain = self._better(job, mind)
+        ran, gain = job.choice, 1.0
+        if mind.adapts and mind.fit is not None and ran is not None:
+            place = Placement(job.allocation.gpus, len(job.shape))
+            choice, gain = self._tuner.kept_or_better(
+                job.spec.batch, mind.fit.params, mind.noise_scale, place, ran
+            )
             if choice != ran:
                 job.tune(choice)
                 mind.ran = choice
-                said.append(_changed(job, mind, ran, at_s, gain, "goodput"))
-        return said
+                mind.wakes_s = at_s + _ripens_s(job)
+                return (_changed(job, mind, ran, at_s, gain, "goodput"),)
+        mind.wakes_s = job.epoch_ends_s() + _ripens_s(job)
+        return ()
+
+    def report(self, job: JobTruth, at_s: float) -> Sequence[Event]:
+        """What it has measured by now."""
+        if not self._listening:
+            return ()
+        mind = self._minds[job.spec.job_id]
+        self._measure(job, mind)
+        return (JobReported(at_s=at_s, job_id=job.spec.job_id, report=_report(job, mind)),)
 
     def _first_choice(self, job: JobTruth, mind: Mind) -> Choice:
         batch, gpus = job.spec.batch, job.allocation.gpus
@@ -108,15 +121,6 @@ class SimulatedAgents:
             return split(batch, batch.initial_batch_size, gpus)
         place = Placement(gpus, len(job.shape))
         return self._tuner.best(batch, mind.fit.params, mind.noise_scale, place)
-
-    def _better(self, job: JobTruth, mind: Mind) -> tuple[Choice, float]:
-        """The present choice, or one that promises at least 5 % more, with the gain."""
-        if mind.fit is None or job.choice is None:
-            return job.choice or Choice(0, 0, 0), 1.0
-        place = Placement(job.allocation.gpus, len(job.shape))
-        return self._tuner.kept_or_better(
-            job.spec.batch, mind.fit.params, mind.noise_scale, place, job.choice
-        )
 
     def _measure(self, job: JobTruth, mind: Mind) -> None:
         speed, choice = job.speed, job.choice
@@ -140,8 +144,13 @@ class SimulatedAgents:
         mind.fitted = dict(mind.seen)
         key = (tuple(mind.seen.items()), None if mind.fit is None else mind.fit.params)
         if key not in self._fits:
-            self._fits[key] = fit(_observations(mind.seen), mind.fit)
+            self._fits[key] = fit(_observations(mind.seen), mind.fit, optimism=OPTIMISM)
         mind.fit = self._fits[key]
+
+
+def _ripens_s(job: JobTruth) -> float:
+    """How long a choice must have run before another one is considered."""
+    return LEAST_STEPS * job.speed.step_s if job.speed is not None else math.inf
 
 
 def _smoothed(before: Times, now: Times) -> Times:

@@ -41,7 +41,15 @@ class Agents(Protocol):
         """What the agent says at the first step on an allocation."""
         ...
 
-    def speak(self, job: JobTruth, at_s: float) -> Sequence[Event]:
+    def wakes_s(self, job: JobTruth) -> float:
+        """When the agent of a running job will next look for a better split of its batch."""
+        ...
+
+    def tune(self, job: JobTruth, at_s: float) -> Sequence[Event]:
+        """It looks; what it says if it changed something."""
+        ...
+
+    def report(self, job: JobTruth, at_s: float) -> Sequence[Event]:
         """What the agent of a running job says just before a round, if anybody listens."""
         ...
 
@@ -150,11 +158,25 @@ class Executor:
             push(JobStarted(at_s=job.ready_s, job_id=job_id, generation=job.generation))
             for said in self._agents.started(job, job.ready_s):
                 push(said)
-        finished_s = job.advance(until_s)
+        finished_s = self._run(job, until_s, push)
         if finished_s is not None:
             push(JobFinished(at_s=finished_s, job_id=job_id))
             return True
         if listen and job.ready_s < until_s:
-            for said in self._agents.speak(job, until_s):
+            for said in self._agents.report(job, until_s):
                 push(said)
         return False
+
+    def _run(self, job: JobTruth, until_s: float, push: Push) -> float | None:
+        """Let the job run, and its agent tune it on the way; the moment of its end, if it comes."""
+        while job.at_s < until_s:
+            to_s = until_s
+            if job.started:
+                to_s = min(until_s, self._agents.wakes_s(job))
+            finished_s = job.advance(to_s)
+            if finished_s is not None:
+                return finished_s
+            if to_s < until_s:
+                for said in self._agents.tune(job, to_s):
+                    push(said)
+        return None

@@ -131,6 +131,13 @@ class JobTruth:
             self.profile, self.spec.batch.initial_batch_size, self.shape, choice
         )
 
+    def epoch_ends_s(self) -> float:
+        """When its present epoch ends, if nothing changes."""
+        if self.speed is None:
+            return math.inf
+        left = self.ends[self.epoch] - self.progress
+        return max(self.at_s, self.ready_s) + left / self.speed.rates_per_s[self.epoch]
+
     def advance(self, to_s: float) -> float | None:
         """Let time pass; the moment of its end, if that lies on the way."""
         at_s, speed = max(self.at_s, self.ready_s), self.speed
