@@ -119,6 +119,13 @@ def test_a_margin_damps_moves_for_little_and_leaves_growth_alone() -> None:
     assert held(decide(Pollux(margin=0.9), snapshot(nodes(8), *jobs))) == {"a": 4, "b": 4}
 
 
+def test_one_node_is_preferred_where_several_promise_the_same() -> None:
+    """Past bug: a job that had only run on one GPU went to two nodes with one GPU each."""
+    fresh = replace(veteran("a", {"n0": 1}), max_gpus_held=1)
+    decision = decide(Pollux(), snapshot(nodes(4, 4), fresh))
+    assert decision.allocations[JobId("a")].per_node == (("n0", 2),)
+
+
 def test_spanning_jobs_share_no_node() -> None:
     """Three nodes of four hold two jobs of six by count; but both would span the same node."""
     rigid = [job(name, gpus=bounds(least=6, most=6)) for name in ("a", "b")]
