@@ -119,11 +119,12 @@ def test_a_margin_damps_moves_for_little_and_leaves_growth_alone() -> None:
     assert held(decide(Pollux(margin=0.9), snapshot(nodes(8), *jobs))) == {"a": 4, "b": 4}
 
 
-def test_one_node_is_preferred_where_several_promise_the_same() -> None:
-    """Past bug: a job that had only run on one GPU went to two nodes with one GPU each."""
-    fresh = replace(veteran("a", {"n0": 1}), max_gpus_held=1)
-    decision = decide(Pollux(), snapshot(nodes(4, 4), fresh))
-    assert decision.allocations[JobId("a")].per_node == (("n0", 2),)
+def test_several_nodes_must_promise_more_than_one() -> None:
+    """Three GPUs of one node against six of two, which are worth a little more to this job."""
+    slow = veteran("a", report=report(node_s=0.42))
+    cluster = nodes(3, 3)
+    assert held(decide(Pollux(spread=0.0), snapshot(cluster, slow)))["a"] > 3
+    assert held(decide(Pollux(), snapshot(cluster, slow))) == {"a": 3}
 
 
 def test_spanning_jobs_share_no_node() -> None:
