@@ -14,6 +14,7 @@ from headway.cli.keeping import keep
 from headway.cli.output import print_json, print_table
 from headway.core.errors import InvalidInputError
 from headway.core.policy import DEFAULT, make
+from headway.report import comparison
 from headway.sim.cluster import parse_cluster
 from headway.sim.driver import Setup, fitted
 from headway.sim.generate import generate, is_generator
@@ -149,6 +150,8 @@ def _facts(setup: Setup) -> Mapping[str, str]:
 def _workload(text: str, profiles: Path | None, format_name: str | None, seed: int) -> Workload:
     known = CATALOGUE if profiles is None else read_profiles(profiles)
     if is_generator(text):
+        if format_name is not None:
+            raise InvalidInputError(f"--format is for files; {text} is made here, leave it away")
         return generate(text, known, seed)
     return read_workload(Path(text), known, format_name)
 
@@ -193,29 +196,8 @@ def _notes(notes: Sequence[str] | Iterator[str]) -> None:
 
 
 def _print(results: Sequence[Result]) -> None:
-    names = [name for name, _ in TABLE]
-    print_table(names, [[show(r) for _, show in TABLE] for r in results], right=names[1:])
-
-
-def _show(value: float | None, digits: int = 0) -> str:
-    return "–" if value is None else f"{value:,.{digits}f}"
-
-
-TABLE = (
-    ("policy", lambda result: result.policy),
-    ("Finished", lambda result: f"{result.summary.finished}/{result.summary.jobs}"),
-    ("Avg JCT s", lambda result: _show(result.summary.avg_jct_s)),
-    ("P50", lambda result: _show(result.summary.p50_jct_s)),
-    ("P99", lambda result: _show(result.summary.p99_jct_s)),
-    ("Makespan s", lambda result: _show(result.summary.makespan_s)),
-    ("Queueing s", lambda result: _show(result.summary.avg_queueing_s)),
-    ("Worst rho", lambda result: _show(result.summary.worst_rho, 2)),
-    ("Unfair", lambda result: _show(result.summary.unfair_fraction, 2)),
-    ("GPUs used", lambda result: _show(result.summary.utilisation, 2)),
-    ("Restarts", lambda result: _show(result.summary.restarts)),
-    ("GPU-h", lambda result: _show(result.summary.gpu_hours)),
-    ("CPU s", lambda result: _show(result.run.cpu_s, 1)),
-)
+    table = comparison({result.policy: result.summary for result in results})
+    print_table(table.columns, table.rows, right=table.right)
 
 
 @final

@@ -21,6 +21,7 @@ from headway.sim.tuning import Tuner
 
 MOVED = 0.05  # relative change of a measured time that makes a fit worth repeating
 LATEST_WEIGHT = 4.0  # of the configuration that runs now; each of the earlier ones weighs 1
+LEAST_SHARE = 0.05  # of a new measurement in the mean of a configuration, so that means age
 LEAST_STEPS = 20  # between two changes of the batch, so that the present one was measured
 RULE = LrRule.ADASCALE
 
@@ -47,6 +48,7 @@ class Mind:
     def __init__(self) -> None:
         self.adapts = False
         self.seen: dict[Configuration, Times] = {}
+        self.counts: dict[Configuration, int] = {}  # measurements behind each
         self.fitted: dict[Configuration, Times] = {}  # what the last fit was made from
         self.fit: Fit | None = None
         self.noise_scale: float | None = None
@@ -136,7 +138,10 @@ class SimulatedAgents:
         mind.noise_scale = noise_scale
         at = Configuration(job.allocation.gpus, len(job.shape), choice.batch_per_gpu)
         before = mind.seen.pop(at, None)  # so that the latest is the last
-        mind.seen[at] = times if before is None or not self._noise else _smoothed(before, times)
+        count = mind.counts[at] = mind.counts.get(at, 0) + 1
+        if before is not None and self._noise > 0:
+            times = _smoothed(before, times, max(1 / count, LEAST_SHARE))
+        mind.seen[at] = times
         if _moved(mind.fitted.get(at), mind.seen[at]):
             self._fit(mind)
 
@@ -153,8 +158,9 @@ def _ripens_s(job: JobTruth) -> float:
     return LEAST_STEPS * job.speed.step_s if job.speed is not None else math.inf
 
 
-def _smoothed(before: Times, now: Times) -> Times:
-    return Times(*(0.8 * old + 0.2 * new for old, new in zip(before, now, strict=True)))
+def _smoothed(before: Times, now: Times, share: float) -> Times:
+    """A mean of what was measured, in which the latest has this share."""
+    return Times(*(old + share * (new - old) for old, new in zip(before, now, strict=True)))
 
 
 def _moved(fitted: Times | None, now: Times) -> bool:

@@ -98,8 +98,8 @@ def _named(groups: Sequence[tuple[int, Mapping[str, Any]]]) -> tuple[Node, ...]:
 def _change(found: object, nodes: Mapping[NodeId, Node], where: str) -> NodeJoined | NodeLost:
     fields = _mapping(found, {"at_s", "lost", "joined"}, where)
     at_s = fields.get("at_s")
-    if isinstance(at_s, bool) or not isinstance(at_s, int | float) or not at_s >= 0:
-        raise InvalidInputError(f"{where}: at_s must be seconds from the start, not {at_s!r}")
+    if isinstance(at_s, bool) or not isinstance(at_s, int | float) or not at_s > 0:
+        raise InvalidInputError(f"{where}: at_s must be seconds after the start, not {at_s!r}")
     if ("lost" in fields) == ("joined" in fields):
         raise InvalidInputError(f"{where}: name a node as either lost or joined")
     node = nodes.get(NodeId(str(fields.get("lost", fields.get("joined")))))

@@ -95,7 +95,7 @@ class Executor:
             case NodeJoined() | NodeLost() if now_s > 0:
                 self._changes_seen += 1
             case JobSubmitted() if self._round is None:
-                self._round = math.ceil(now_s / self._round_s)
+                self._round = self._round_from(now_s)
                 self._idle_rounds = 0
             case _:
                 return
@@ -120,6 +120,11 @@ class Executor:
                     push(
                         JobStopped(at_s=now_s, job_id=command.job_id, generation=command.generation)
                     )
+
+    def _round_from(self, now_s: float) -> int:
+        """The first round that does not start in the past, even where a quotient is rounded."""
+        number = math.ceil(now_s / self._round_s)
+        return number if number * self._round_s >= now_s else number + 1
 
     def _after_round(self, state: State[Any]) -> None:
         """The next round is due while there is anything to decide about."""

@@ -104,7 +104,6 @@ class JobTruth:
         self.generation = 0
         self.choice: Choice | None = None
         self.speed: Speed | None = None
-        self.finished = False
 
     def hold(
         self, allocation: Allocation, generation: int, *, now_s: float, restart_s: float
@@ -156,7 +155,6 @@ class JobTruth:
             self.progress = end
             self.samples += speed.throughput_per_s * needed_s
             if self.epoch + 1 == len(self.ends):
-                self.finished = True
                 return at_s
             self.epoch += 1
         return None

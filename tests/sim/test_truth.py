@@ -1,0 +1,88 @@
+"""The truth of a job: exact progress, whatever pieces time is cut into."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headway.core.ids import NodeId
+from headway.core.types import Allocation, BatchContract
+from headway.sim.truth import Choice, JobTruth, Speeds, split
+
+
+def held(kit: Any, gpus: int, *, restart_s: float = 0.0, **profile: Any) -> JobTruth:
+    job = JobTruth(kit.job("a"), kit.toy(**profile), Speeds())
+    job.hold(Allocation.of({NodeId("n"): gpus}), 1, now_s=0.0, restart_s=restart_s)
+    job.tune(Choice(32, 0, 32 * gpus))
+    return job
+
+
+def test_a_job_alone_takes_work_over_speed(kit: Any) -> None:
+    """12,000 examples at 100 a second, the batch as it was tuned for."""
+    assert held(kit, 1).advance(1e6) == pytest.approx(120.0)
+
+
+def test_nothing_is_done_during_a_restart(kit: Any) -> None:
+    job = held(kit, 1, restart_s=30.0)
+    assert job.advance(30.0) is None
+    assert (job.progress, job.samples) == (0.0, 0.0)
+    assert job.advance(1e6) == pytest.approx(150.0)
+
+
+@given(cuts=st.lists(st.floats(0, 200), max_size=20))
+def test_progress_does_not_depend_on_how_time_is_cut(kit: Any, cuts: list[float]) -> None:
+    """Four epochs with a noise scale that changes: efficiency 0.2 to 1 at twice the batch."""
+    whole, cut = held(kit, 2, noise=50.0), held(kit, 2, noise=50.0)
+    finished_s = whole.advance(1e6)
+    for at_s in sorted(cuts):
+        if (found_s := cut.advance(at_s)) is not None:
+            assert found_s == pytest.approx(finished_s)
+            return
+    assert cut.advance(1e6) == pytest.approx(finished_s)
+    assert cut.progress == whole.progress == 12_000
+    assert cut.samples == pytest.approx(whole.samples)
+
+
+def test_a_larger_batch_reads_more_for_the_same_progress(kit: Any) -> None:
+    """phi = 32 = M0 at M = 64: efficiency (32 + 32) / (32 + 64) = 2/3 (Pollux, Eqn. 6)."""
+    job = held(kit, 2, noise=32.0)
+    assert job.advance(1e6) == pytest.approx(12_000 / (200 * 2 / 3))
+    assert job.samples == pytest.approx(18_000)
+
+
+def test_the_end_of_an_epoch_is_foretold(kit: Any) -> None:
+    job = held(kit, 1, restart_s=30.0)
+    assert job.epoch_ends_s() == pytest.approx(60.0)
+    job.advance(70.0)
+    assert job.epoch == 1
+    assert job.epoch_ends_s() == pytest.approx(90.0)
+
+
+def test_queries_beyond_what_was_measured_are_remembered(kit: Any) -> None:
+    speeds = Speeds()
+    profile = kit.toy()
+    for shape in [(4,), (4,) * 5, (4,) * 5]:
+        speeds.of(profile, 32, shape, Choice(32, 0, 32 * sum(shape)))
+    assert speeds.outside == {("toy", (4,) * 5, 32)}
+
+
+BATCH = BatchContract(
+    initial_batch_size=32, max_batch_size=4096, min_batch_per_gpu=4, max_batch_per_gpu=64
+)
+
+
+@given(size=st.integers(32, 4096), gpus=st.integers(1, 64))
+def test_a_split_fits_in_memory_in_as_few_passes_as_can_be(size: int, gpus: int) -> None:
+    m, s, whole = split(BATCH, size, gpus)
+    assert whole == max(size, 4 * gpus)
+    assert m <= 64
+    assert gpus * m * (s + 1) >= whole > gpus * (m - 1) * (s + 1)
+    assert s == 0 or gpus * 64 * s < whole
+
+
+def test_noise_is_that_of_the_epoch(kit: Any) -> None:
+    job = held(kit, 1, noise=7.0)
+    assert job.speed is not None
+    assert job.speed.noise_scales == pytest.approx(np.full(4, 7.0))
