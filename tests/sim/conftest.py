@@ -29,7 +29,9 @@ from headway.traces.modelled import ModelledProfile
 EXAMPLES_PER_S = 100.0  # of the toy on one GPU; it scales perfectly
 
 
-def make_toy(*, sync_s: float = 0.0, noise: float = 1e-9, epochs: int = 4) -> ModelledProfile:
+def make_toy(
+    *, sync_s: float = 0.0, noise: float = 1e-9, last_noise: float | None = None, epochs: int = 4
+) -> ModelledProfile:
     """100 examples a second and GPU; 12,000 examples of work, so 120 s on one GPU."""
     return ModelledProfile(
         name="toy",
@@ -52,8 +54,8 @@ def make_toy(*, sync_s: float = 0.0, noise: float = 1e-9, epochs: int = 4) -> Mo
             beta_node_s=0.0,
             gamma=1.0,
         ),
-        noise_at_initial=(noise, noise),
-        noise_at_largest=(noise, noise),
+        noise_at_initial=(noise, noise if last_noise is None else last_noise),
+        noise_at_largest=(noise, noise if last_noise is None else last_noise),
         fit_error=0.0,
     )
 

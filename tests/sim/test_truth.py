@@ -33,8 +33,8 @@ def test_nothing_is_done_during_a_restart(kit: Any) -> None:
 
 @given(cuts=st.lists(st.floats(0, 200), max_size=20))
 def test_progress_does_not_depend_on_how_time_is_cut(kit: Any, cuts: list[float]) -> None:
-    """Four epochs with a noise scale that changes: efficiency 0.2 to 1 at twice the batch."""
-    whole, cut = held(kit, 2, noise=50.0), held(kit, 2, noise=50.0)
+    """Four epochs with a noise scale that changes."""
+    whole, cut = (held(kit, 2, noise=10.0, last_noise=1000.0) for _ in range(2))
     finished_s = whole.advance(1e6)
     for at_s in sorted(cuts):
         if (found_s := cut.advance(at_s)) is not None:
@@ -50,6 +50,12 @@ def test_a_larger_batch_reads_more_for_the_same_progress(kit: Any) -> None:
     job = held(kit, 2, noise=32.0)
     assert job.advance(1e6) == pytest.approx(12_000 / (200 * 2 / 3))
     assert job.samples == pytest.approx(18_000)
+
+
+def test_each_epoch_has_its_own_efficiency(kit: Any) -> None:
+    """phi 32 in the first half and 96 in the second: efficiency 2/3, then 4/5."""
+    job = held(kit, 2, noise=32.0, last_noise=288.0, epochs=2)
+    assert job.advance(1e6) == pytest.approx(6_000 / (200 * 2 / 3) + 6_000 / (200 * 4 / 5))
 
 
 def test_the_end_of_an_epoch_is_foretold(kit: Any) -> None:

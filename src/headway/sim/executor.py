@@ -115,7 +115,6 @@ class Executor:
                 self._agents.start(job, adapts=command.adapts)
             case StopJob():
                 self._holding.pop(command.job_id, None)
-                self._jobs[command.job_id].drop()
                 if state.jobs[command.job_id].phase is Phase.STOPPING:
                     push(
                         JobStopped(at_s=now_s, job_id=command.job_id, generation=command.generation)

@@ -117,12 +117,6 @@ class JobTruth:
         self.restart_s = restart_s
         self.started = False
 
-    def drop(self) -> None:
-        """Take its GPUs."""
-        self.allocation, self.shape = Allocation(), ()
-        self.ready_s = math.inf
-        self.choice = self.speed = None
-
     def tune(self, choice: Choice) -> None:
         """Split its batch like this from now on."""
         self.choice = choice

@@ -15,9 +15,9 @@ import numpy as np
 from headway.core.errors import InvalidInputError
 from headway.core.ids import JobId
 from headway.core.types import BatchContract, BatchMode, JobSpec
-from headway.traces.base import JobProfile, Shape, Workload, adaptive_job, workload
+from headway.traces.base import JobProfile, Shape, Workload, adaptive_job, widest, workload
 from headway.traces.measured import MAX_NOISE_SCALE, Curve, MeasuredProfile, canonical
-from headway.traces.rows import Row, read_text, rows
+from headway.traces.rows import Row, header, read_text, rows
 
 COLUMNS = ("name", "time", "application", "num_replicas", "batch_size")
 MAX_GPUS = 64  # nothing larger was measured
@@ -42,12 +42,19 @@ def read_workload(path: Path, profiles: Mapping[str, JobProfile]) -> Workload:
     """
     text = read_text(path)
     jobs: dict[JobId, tuple[JobSpec, str]] = {}
+    notes = [f"column {name} is not used" for name in header(text) if name not in COLUMNS]
     for row in rows(path, text, COLUMNS):
         job, application = _job(row, profiles)
         if job.job_id in jobs:
             raise row.wrong("name", f"{job.name!r} is taken by an earlier row; rename one")
         jobs[job.job_id] = job, application
-    return workload(path.name.split(".")[0], list(jobs.values()), profiles)
+        asked = row.whole("num_replicas")
+        if asked != job.requested_gpus:
+            notes.append(
+                f"{job.name}: num_replicas {asked} is more than {application} may hold; "
+                f"{job.requested_gpus} is taken"
+            )
+    return workload(path.name.split(".")[0], list(jobs.values()), profiles, notes)
 
 
 def _job(row: Row, profiles: Mapping[str, JobProfile]) -> tuple[JobSpec, str]:
@@ -66,7 +73,7 @@ def _job(row: Row, profiles: Mapping[str, JobProfile]) -> tuple[JobSpec, str]:
         row.text("name"),
         profile,
         submitted_s=row.number("time"),
-        requested_gpus=min(row.whole("num_replicas"), profile.max_gpus),
+        requested_gpus=min(row.whole("num_replicas"), widest(profile)),
         requested_batch_size=batch_size,
     )
     return job, application

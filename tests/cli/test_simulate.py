@@ -1,0 +1,206 @@
+"""``headway simulate``: the contract that scripts rely on, and one clear line for every mistake."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from headway.cli.main import main
+
+READINGS = ("", "_own", "_jobs", "_static")
+FIGURES = ("worst_rho", "mean_rho", "p95_rho", "unfair_fraction")
+KEYS = {
+    "policy", "jobs", "finished", "avg_jct_s", "p50_jct_s", "p99_jct_s", "makespan_s",
+    "avg_queueing_s", "utilisation", "restarts", "gpu_hours", "decide_s_mean", "decide_s_max",
+    "gap_max", "cpu_s", "wall_s", *(figure + reading for figure in FIGURES for reading in READINGS),
+}  # fmt: skip
+HEADER = "name,submitted_s,profile,requested_gpus,requested_batch_size"
+TABLE = f"{HEADER}\na,0,ncf,1,32768\nb,70,ncf,1,32768\n"
+
+
+@pytest.fixture
+def jobs(tmp_path: Path) -> Path:
+    path = tmp_path / "two.csv"
+    path.write_text(TABLE)
+    return path
+
+
+Result = tuple[int, str, str]
+
+
+def headway(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: object
+) -> Result:
+    """Exit code, stdout and stderr of the command line."""
+    monkeypatch.setattr(sys, "argv", ["headway", *map(str, arguments)])
+    try:
+        main()
+        code = 0
+    except SystemExit as stop:
+        code = int(stop.code or 0)
+    return (code, *capsys.readouterr())
+
+
+def test_json_is_one_object_with_exactly_the_keys_of_the_contract(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], jobs: Path
+) -> None:
+    policies = ["--policy", "pollux", "--policy", "las", "--policy", "fifo"]
+    code, out, err = headway(
+        monkeypatch, capsys, "simulate", jobs, "--cluster", "2x4", *policies, "--json"
+    )
+    answer = json.loads(out)
+    assert (code, err) == (0, "")
+    assert set(answer) == {"workload", "cluster", "seed", "results"}
+    assert (answer["workload"], answer["cluster"], answer["seed"]) == ("two", "2x4", 0)
+    assert [result["policy"] for result in answer["results"]] == ["pollux", "las", "fifo"]
+    for result in answer["results"]:
+        assert set(result) == KEYS
+        assert (result["jobs"], result["finished"], result["restarts"]) == (2, 2, 0)
+    fifo = answer["results"][2]
+    assert fifo["avg_queueing_s"] == (0 + 50) / 2, "decided at the next round start"
+    assert fifo["gap_max"] is None
+
+
+def test_rounds_and_restarts_are_as_long_as_asked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], jobs: Path
+) -> None:
+    def average_s(*options: str) -> float:
+        code, out, _ = headway(
+            monkeypatch, capsys, "simulate", jobs, "--policy", "fifo", *options, "--json"
+        )
+        assert code == 0
+        found: float = json.loads(out)["results"][0]["avg_jct_s"]
+        return found
+
+    usual_s = average_s()
+    assert average_s("--restart-s", "5") == pytest.approx(usual_s - 25)
+    assert average_s("--round-s", "7") == pytest.approx(usual_s - 25), "70 s is a round start"
+
+
+def test_people_get_a_table_with_a_row_for_each_policy(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], jobs: Path
+) -> None:
+    code, out, err = headway(
+        monkeypatch, capsys, "simulate", jobs, "--policy", "las", "--policy", "fifo"
+    )
+    lines = out.splitlines()
+    assert (code, err, len(lines)) == (0, "", 3)
+    assert lines[0].split()[:3] == ["policy", "finished", "avg"]
+    assert [line.split()[0] for line in lines[1:]] == ["las", "fifo"]
+
+
+def test_the_event_log_is_the_same_bytes_every_time(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], jobs: Path, tmp_path: Path
+) -> None:
+    logs = []
+    for name in ("one", "two"):
+        out = tmp_path / name
+        code, _, _ = headway(
+            monkeypatch, capsys, "simulate", jobs, "--set", "sim.noise=0.1", "--out", out
+        )
+        assert code == 0
+        logs.append((out / "pollux" / "events.jsonl").read_bytes())
+    assert logs[0] == logs[1]
+
+
+def test_what_goes_beyond_the_profiles_is_said_on_stderr(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "wide.csv"
+    path.write_text(f"{HEADER},work_examples\na,0,bert,20,384,2000\n")
+    code, out, err = headway(
+        monkeypatch, capsys, "simulate", path, "--cluster", "20x1", "--policy", "fifo", "--json"
+    )
+    assert code == 0
+    assert json.loads(out)["results"][0]["finished"] == 1
+    assert "beyond what was measured, as bert on 1+1+1" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--policy", "polux"], "unknown policy 'polux'; choose one of pollux"),
+        (["--policy", "fifo", "--policy", "fifo"], "names one policy twice"),
+        (["--set", "pollux.q=1"], "policy pollux has no setting 'q'"),
+        (["--set", "pollux.p=low"], "pollux.p must be of type float"),
+        (["--set", "las.p=1"], "'las' is not one of sim, pollux"),
+        (["--set", "p=1"], "must be NAME.KEY=VALUE"),
+        (["--set", "sim.speed=1"], "the simulator has no 'speed'; it has noise"),
+        (["--set", "sim.noise=-1"], "sim.noise must be a number from 0 to 1"),
+        (["--cluster", "16by4"], "--cluster '16by4' is neither"),
+        (["--round-s", "0"], "--round-s must be at least 0.001 seconds"),
+        (["--restart-s", "-1"], "--restart-s must be at least 0 seconds"),
+        (["--restart-s", "nan"], "--restart-s must be at least 0 seconds"),
+        (["--seed", "-1"], "--seed must not be negative"),
+        (["--seed", "x"], "--seed"),
+        (["--format", "slurm"], "--format 'slurm' is not known; choose headway, pollux"),
+        (["--profiles", "nowhere"], "--profiles nowhere does not exist"),
+    ],
+)
+def test_a_bad_option_is_one_line_and_exit_code_2(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    jobs: Path,
+    options: list[str],
+    said: str,
+) -> None:
+    code, out, err = headway(monkeypatch, capsys, "simulate", jobs, *options, "--json")
+    assert (code, out) == (2, "")
+    assert said in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "cannot be read: No such file"),
+        ("", "is empty"),
+        ("job,when\n", "no known workload format"),
+        (f"{HEADER}\na,0,ncf,0,32768\n", "line 2: requested_gpus must be at least 1, not 0"),
+        (f"{HEADER}\na,-5,ncf,1,32768\n", "line 2: submitted_s must be a number that is not"),
+        (f"{HEADER}\na,0,ncf", "line 2: requested_gpus is missing"),
+        (f"{HEADER},min_gpus\na,0,bert,9,12,9\n", "job a needs at least 9 GPUs and the cluster"),
+    ],
+)
+def test_a_bad_workload_is_one_line_and_exit_code_2(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    jobs: Path,
+    content: str | None,
+    said: str,
+) -> None:
+    if content is None:
+        jobs.unlink()
+    else:
+        jobs.write_text(content)
+    code, out, err = headway(monkeypatch, capsys, "simulate", jobs, "--cluster", "2x4")
+    assert (code, out) == (2, "")
+    assert said in err
+    assert err.count("\n") == 1
+
+
+def test_a_log_that_cannot_be_written_is_a_failure(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], jobs: Path
+) -> None:
+    """A full disk: every write to this device fails."""
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("needs /dev/full")
+    out = jobs.parent / "out"
+    (out / "fifo").mkdir(parents=True)
+    (out / "fifo" / "events.jsonl").symlink_to(full)
+    code, printed, err = headway(
+        monkeypatch, capsys, "simulate", jobs, "--policy", "fifo", "--out", out, "--json"
+    )
+    assert (code, printed) == (1, "")
+    assert "events.jsonl cannot be written: No space left on device" in err
+    assert err.count("\n") == 1
+
+
+def test_a_folder_that_is_a_file_is_a_failure(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], jobs: Path
+) -> None:
+    code, _, err = headway(monkeypatch, capsys, "simulate", jobs, "--out", jobs)
+    assert code == 1
+    assert "cannot be written" in err
