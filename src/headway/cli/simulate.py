@@ -196,8 +196,10 @@ def _notes(notes: Sequence[str] | Iterator[str]) -> None:
 
 
 def _print(results: Sequence[Result]) -> None:
+    """A column for each policy: there are more figures than policies, and 80 columns of text."""
     table = comparison({result.policy: result.summary for result in results})
-    print_table(table.columns, table.rows, right=table.right)
+    (head, *policies), *figures = zip(table.columns, *table.rows, strict=True)
+    print_table((head, *policies), figures, right=policies)
 
 
 @final
