@@ -75,7 +75,8 @@ class Executor:
         self._agents = agents
         self._round_s = round_s
         self._restart_s = restart_s
-        self._changes_s = [*changes_s, math.inf]  # when nodes come or go
+        # when nodes come or go; those at time 0 are over before the first job is there
+        self._changes_s = [*(at_s for at_s in changes_s if at_s > 0), math.inf]
         self._changes_seen = 0
         self._holding: dict[JobId, JobTruth] = {}
         self._round: int | None = None  # number of the round that is due
