@@ -18,6 +18,7 @@ from headway.core.control.events import (
 )
 from headway.core.control.lifecycle import Phase
 from headway.core.control.state import JobState, State
+from headway.core.control.step import run_of
 from headway.core.types import Node
 from headway.protocol.messages import AgentPhase, AgentReport
 
@@ -52,16 +53,7 @@ def still_holds(state: State[Any], command: Command) -> bool:
 
 def wanted(state: State[Any], *, adapts: bool) -> tuple[RunJob, ...]:
     """What must run by the decisions made so far."""
-    return tuple(
-        RunJob(
-            job=job.spec,
-            allocation=job.allocation,
-            generation=job.generation,
-            adapts=adapts and job.spec.batch.adapts,
-        )
-        for job in state.jobs.values()
-        if job.phase.holds
-    )
+    return tuple(run_of(job, adapts=adapts) for job in state.jobs.values() if job.phase.holds)
 
 
 def node_events(state: State[Any], nodes: Iterable[Node], now_s: float) -> tuple[Event, ...]:
