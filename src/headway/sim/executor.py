@@ -95,9 +95,9 @@ class Executor:
                 self._after_round(state)
             case NodeJoined() | NodeLost() if now_s > 0:
                 self._changes_seen += 1
+                self._resume(state, now_s)
             case JobSubmitted() if self._round is None:
-                self._round = math.ceil(now_s / self._round_s)
-                self._idle_rounds = 0
+                self._resume(state, now_s)
             case _:
                 return
         self._plan(state, push)
@@ -121,6 +121,12 @@ class Executor:
                     push(
                         JobStopped(at_s=now_s, job_id=command.job_id, generation=command.generation)
                     )
+
+    def _resume(self, state: State[Any], now_s: float) -> None:
+        """Hold rounds again, after news that may end the waiting of jobs."""
+        self._idle_rounds = 0
+        if self._round is None and state.jobs:
+            self._round = math.ceil(now_s / self._round_s)
 
     def _after_round(self, state: State[Any]) -> None:
         """The next round is due while there is anything to decide about."""
