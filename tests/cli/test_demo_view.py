@@ -83,7 +83,7 @@ def test_a_change_of_batch_is_told_with_what_was_expected_of_it() -> None:
 
 def test_a_job_that_has_not_come_yet_is_shown_as_coming() -> None:
     rows = {row[0]: row for row in demo_view.live_rows(Stories(), JOBS)}
-    assert rows["digits-cnn"][1] == "arrives at 10 s"
+    assert rows["digits-cnn"][1] == "arrives at 8 s"
     assert {len(row) for row in rows.values()} == {len(demo_view.LIVE_COLUMNS)}
 
 

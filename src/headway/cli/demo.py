@@ -31,7 +31,7 @@ EVENTS_FILE = "events.jsonl"
 
 @click.command("demo")
 @click.option("--slots", type=click.IntRange(1, 64), default=4, show_default=True)
-@click.option("--round-s", type=click.FloatRange(1), default=6.0, show_default=True)
+@click.option("--round-s", type=click.FloatRange(1), default=5.0, show_default=True)
 @click.option("--policy", default="pollux", show_default=True)
 @click.option("--limit-s", type=click.FloatRange(1), default=900.0, show_default=True)
 @click.option("--keep", type=click.Path(path_type=Path), help="Folder for state and event log.")

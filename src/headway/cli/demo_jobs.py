@@ -68,8 +68,8 @@ JOBS = (
     DemoJob(
         name="digits-cnn",
         script="digits_cnn.py",
-        epochs=450,
-        arrives_s=10,
+        epochs=1000,
+        arrives_s=8,
         target=0.96,
         higher_is_better=True,
         unit="%",
@@ -80,8 +80,8 @@ JOBS = (
     DemoJob(
         name="digits-mlp",
         script="digits_mlp.py",
-        epochs=450,
-        arrives_s=25,
+        epochs=600,
+        arrives_s=16,
         target=0.95,
         higher_is_better=True,
         unit="%",
@@ -92,8 +92,8 @@ JOBS = (
     DemoJob(
         name="tabular",
         script="tabular.py",
-        epochs=900,
-        arrives_s=45,
+        epochs=1200,
+        arrives_s=30,
         target=0.95,
         higher_is_better=True,
         unit="%",

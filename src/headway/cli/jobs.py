@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from itertools import groupby
 from typing import Any
 
 import click
@@ -42,7 +43,7 @@ def show_command(job: str, url: str | None, state: str | None, as_json: bool) ->
     for key, value in _facts(answer):
         click.echo(f"{key:<10} {value}")
     click.echo("history")
-    for entry in answer["history"]:
+    for entry in shortened(answer["history"]):
         click.echo(f"  {_clock(entry['at_s'])}  {entry['event']:<13} {_happened(entry)}".rstrip())
 
 
@@ -140,8 +141,31 @@ def _facts(job: Fields) -> list[tuple[str, str]]:
         facts.append(("why", f"{job['why']['code']} {numbers}".strip()))
     if job["report"]:
         facts.append(("noise", _number(job["report"]["noise_scale"])))
+        facts.append(("metric", _number(job["report"]["metric"])))
     command = job["spec"]["launch"]["command"] if job["spec"]["launch"] else []
     return [*facts, ("command", " ".join(command))]
+
+
+def shortened(history: list[Fields]) -> list[Fields]:
+    """Epochs in a row that were read alike become one entry: a job may have hundreds."""
+    short: list[Fields] = []
+    for is_epoch, run in groupby(history, key=_epoch_read):
+        entries = list(run)
+        if is_epoch is None or len(entries) == 1:
+            short += entries
+        else:
+            first, last = (entries[at]["message"].partition(":")[0] for at in (0, -1))
+            whole = f"{first} to {last.removeprefix('epoch ')}:{is_epoch}"
+            short.append({**entries[-1], "message": whole})
+    return short
+
+
+def _epoch_read(entry: Fields) -> str | None:
+    """How an epoch was read, without its number; None for anything else that happened."""
+    if entry["event"] != "EpochRead":
+        return None
+    how: str = entry["message"].partition(":")[2]
+    return how
 
 
 def _happened(entry: Fields) -> str:

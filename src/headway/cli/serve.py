@@ -58,7 +58,7 @@ def serve_command(config: Path | None, as_json: bool, **options: Any) -> None:
 def _announce(ready: "Ready") -> None:
     settings = ready.settings
     click.echo(
-        f"headway: listening on {ready.url} ({ready.gpus} GPU slots, policy {settings.policy}, "
+        f"headway: listening on {ready.url} ({ready.gpus} slots, policy {settings.policy}, "
         f"a decision every {settings.round_s:g} s); state in {settings.state}"
     )
 
