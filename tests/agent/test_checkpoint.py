@@ -70,6 +70,16 @@ def test_a_save_that_dies_half_way_leaves_the_last_one(
     assert store.load() == {"number": 2}
 
 
+def test_what_a_crash_cut_short_is_none_of_the_two_that_are_kept(tmp_path: Path) -> None:
+    """It once took the place of a whole one, which left nothing to fall back on."""
+    store = CheckpointStore(tmp_path)
+    store.save({"number": 1})
+    (tmp_path / "00000002.pt").write_bytes(b"half")
+    store.save({"number": 3})
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["00000001.json", "00000001.pt", "00000003.json", "00000003.pt"]
+
+
 def test_an_object_that_needs_code_to_load_is_found_when_it_is_saved(tmp_path: Path) -> None:
     """torch >= 2.6 refuses it at resume, which is too late."""
     store = CheckpointStore(tmp_path)

@@ -71,7 +71,7 @@ def test_a_step_that_overflowed_is_skipped(broken: float) -> None:
 def test_whatever_the_norms_the_estimate_is_a_bounded_number(
     norms: list[tuple[float, float, int]],
 ) -> None:
-    """Live training has |G|^2 estimates below zero and single ratios up to 1e18 (DATA.md 4.3)."""
+    """Live training has |G|^2 estimates below zero and single ratios up to 1e18."""
     noise = NoiseScale(horizon_examples=1000.0)
     for small_squared, big_squared, size in norms:
         noise.add(

@@ -1,6 +1,7 @@
 """submit, jobs, show, logs, cancel: what they print, on what stream, with which exit code."""
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 from headway.cli.main import main
 from headway.testing.service import Running, running, until
 
+BIN = Path(sys.executable).parent
 Call = Callable[..., tuple[int, str, str]]
 
 
@@ -36,6 +38,7 @@ def headway(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HEADWAY_STATE", str(service.state))
     monkeypatch.delenv("HEADWAY_URL", raising=False)
+    monkeypatch.setenv("PATH", str(BIN), prepend=os.pathsep)
 
     def call(*words: str) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["headway", *words])
@@ -61,7 +64,7 @@ def test_from_submission_to_cancellation(headway: Call, tmp_path: Path) -> None:
     assert listed[1].split()[0:2] == ["train", "running"]
     shown = headway("show", job_id)[1]
     assert "phase      running" in shown
-    assert f"{sys.executable} train.py --lr 1" in shown
+    assert f"{BIN / 'python'} train.py --lr 1" in shown  # as the submitter's PATH has it
     assert "JobSubmitted" in shown
     spec = json.loads(headway("show", job_id, "--json")[1])["spec"]
     assert spec["launch"]["workdir"] == str(tmp_path)

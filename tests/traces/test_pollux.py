@@ -106,7 +106,7 @@ def test_a_folder_without_profiles(tmp_path: Path) -> None:
 
 
 def test_the_published_workloads_are_read_whole(shared_data: Path) -> None:
-    """160 jobs in 8 h, ncf held on one GPU (BASELINES.md 1)."""
+    """160 jobs in 8 h, ncf held on one GPU."""
     profiles = dict(read_profiles(shared_data / "pollux" / "profiles"))
     found = read_workload(shared_data / "pollux" / "workloads" / "workload-6.csv", profiles)
     assert len(found.jobs) == 160

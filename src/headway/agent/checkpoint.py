@@ -48,7 +48,8 @@ class CheckpointStore:
         manifest = {"sha256": hashlib.sha256(body).hexdigest(), "bytes": body.nbytes}
         _write(self.folder / f"{number:08d}.pt", body)
         _write(self.folder / f"{number:08d}.json", json.dumps(manifest).encode())
-        for old in saved[KEPT - 1 :]:
+        whole = [one for one in saved if one.manifest.exists()]  # no crash cut them short
+        for old in set(saved) - set(whole[: KEPT - 1]):
             old.manifest.unlink(missing_ok=True)  # first, so that it is never half there
             old.state.unlink(missing_ok=True)
 

@@ -8,7 +8,7 @@ from typing import Any, final
 from headway.agent.plan import Split
 from headway.agent.timing import History
 from headway.core.errors import InvalidInputError
-from headway.core.model.fit import Fit, fit
+from headway.core.model.fit import OPTIMISM, Fit, fit
 from headway.core.model.goodput import JobModels, goodput_at, keep_unless_better
 from headway.core.types import BatchContract, BatchMode, JobReport, ThroughputParams
 
@@ -76,7 +76,8 @@ class Tuner:
         observations = history.observations()
         if observations is None:
             return
-        self.fit = fit(observations, self.fit if isfinite(self.fit.error) else None)
+        last = self.fit if isfinite(self.fit.error) else None
+        self.fit = fit(observations, last, optimism=OPTIMISM)
         self._fitted_changes = history.changes
         after_s = self._clock()
         self._next_fit_s = after_s + (after_s - now_s) / FIT_SHARE

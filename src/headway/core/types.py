@@ -65,7 +65,7 @@ NOTHING = Allocation()
 
 
 class BatchMode(StrEnum):
-    """What an agent may do to the batch size (DESIGN: the batch contract)."""
+    """What an agent may do to the batch size."""
 
     OBSERVE = "observe"  # measure and report only
     FIXED = "fixed"  # keep the global batch, split it over GPUs and accumulation steps

@@ -12,7 +12,7 @@ from headway.core.control.commands import Command, RunJob, StopJob, StopReason
 from headway.core.control.events import Event, JobFailed, JobFinished, JobStarted, JobStopped
 from headway.core.ids import JobId, NodeId
 from headway.core.types import Node
-from headway.engines.localjob import AT_THE_END, MARGIN_S, LocalJob, go_home, last_word, news
+from headway.engines.localjob import AT_THE_END, MARGIN_S, LocalJob, go_home, last_word, told
 from headway.engines.processes import Agent, marked
 from headway.engines.slots import Slots, SlotTable
 from headway.protocol.jobdir import JobDir
@@ -184,7 +184,7 @@ class LocalEngine:
         job.kill_at_s = time.monotonic() + patience_s + MARGIN_S
 
     def _take(self, job: LocalJob, message: AgentReport) -> None:
-        self._events += news(message)
+        self._events += told(message)
         if message.phase in AT_THE_END:
             self._end(job, message)
         elif message.phase is AgentPhase.IDLE and not job.directive.slots:
@@ -267,7 +267,7 @@ class LocalEngine:
         result = job.where.result()
         if result is not None and not job.ended:
             if result.sequence > job.sequence:
-                self._events += news(result)
+                self._events += told(result)
             self._end(job, result)
         elif isinstance(job.wanted, RunJob):
             self._say_stopped(job, job.wanted.generation, message)

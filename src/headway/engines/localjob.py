@@ -1,14 +1,15 @@
 """One job of the local engine: what is wanted of it, what its agent was told and has said."""
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from headway.core.control.commands import RunJob, StopJob
-from headway.core.control.events import BatchChanged, EpochRead, Event, JobReported
+from headway.core.control.events import Event, JobReported
 from headway.core.ids import JobId
 from headway.engines.processes import Agent, sweep
 from headway.protocol.jobdir import JobDir, SlotRecord
 from headway.protocol.messages import AgentPhase, AgentReport, Directive
+from headway.protocol.news import news
 
 MARGIN_S = 5.0  # an agent that is that late is not coming
 AT_THE_END = frozenset({AgentPhase.FINISHED, AgentPhase.FAILED})
@@ -28,7 +29,7 @@ class LocalJob:
     started: int = 0  # the last generation that was reported as started
     ended: bool = False  # finished or failed, and said so
     leaving: bool = False  # the agent is told to go; a new one must wait for that
-    idle_since_s: float | None = field(default=None)
+    idle_since_s: float | None = None
     kill_at_s: float | None = None  # when to stop being patient
 
     @property
@@ -72,26 +73,12 @@ class LocalJob:
         return sweep(self.where.job_file, self.agent.group if self.agent else None)
 
 
-def news(message: AgentReport) -> tuple[Event, ...]:
-    """What an agent's message tells, as events that have yet to be stamped with a time."""
-    job_id = JobId(message.job_id)
-    events: list[Event] = [
-        BatchChanged(at_s=0.0, job_id=job_id, change=change) for change in message.changes
-    ]
-    events += [
-        EpochRead(
-            at_s=0.0,
-            job_id=job_id,
-            epoch=epoch.epoch,
-            samples=epoch.samples,
-            read_least=epoch.read_least,
-            read_most=epoch.read_most,
-        )
-        for epoch in message.epochs
-    ]
-    if message.report is not None:
-        events.append(JobReported(at_s=0.0, job_id=job_id, report=message.report))
-    return tuple(events)
+def told(message: AgentReport) -> tuple[Event, ...]:
+    """All that an agent's message tells, as events that have yet to be stamped with a time."""
+    events = news(message)
+    if message.report is None:
+        return events
+    return (*events, JobReported(at_s=0.0, job_id=JobId(message.job_id), report=message.report))
 
 
 def last_word(job: LocalJob, message: str) -> AgentReport:

@@ -6,8 +6,6 @@ from typing import Any
 
 from headway.core.control.commands import Command, RunJob, StopJob, StopReason
 from headway.core.control.events import (
-    BatchChanged,
-    EpochRead,
     Event,
     JobCancelled,
     JobFailed,
@@ -20,7 +18,7 @@ from headway.core.control.events import (
 )
 from headway.core.control.lifecycle import Phase
 from headway.core.control.state import JobState, State
-from headway.core.ids import JobId
+from headway.core.control.step import run_of
 from headway.core.types import Node
 from headway.protocol.messages import AgentPhase, AgentReport
 
@@ -55,16 +53,7 @@ def still_holds(state: State[Any], command: Command) -> bool:
 
 def wanted(state: State[Any], *, adapts: bool) -> tuple[RunJob, ...]:
     """What must run by the decisions made so far."""
-    return tuple(
-        RunJob(
-            job=job.spec,
-            allocation=job.allocation,
-            generation=job.generation,
-            adapts=adapts and job.spec.batch.adapts,
-        )
-        for job in state.jobs.values()
-        if job.phase.holds
-    )
+    return tuple(run_of(job, adapts=adapts) for job in state.jobs.values() if job.phase.holds)
 
 
 def node_events(state: State[Any], nodes: Iterable[Node], now_s: float) -> tuple[Event, ...]:
@@ -89,25 +78,6 @@ def leaving(state: State[Any]) -> tuple[StopJob, ...]:
         StopJob(job_id=job_id, generation=job.generation, why=StopReason.YIELD)
         for job_id, job in state.jobs.items()
         if job.phase is Phase.STOPPING
-    )
-
-
-def news(message: AgentReport, now_s: float) -> tuple[Event, ...]:
-    """The events in an agent's message that must be kept before it is answered."""
-    job_id = JobId(message.job_id)
-    return (
-        *(BatchChanged(at_s=now_s, job_id=job_id, change=change) for change in message.changes),
-        *(
-            EpochRead(
-                at_s=now_s,
-                job_id=job_id,
-                epoch=count.epoch,
-                samples=count.samples,
-                read_least=count.read_least,
-                read_most=count.read_most,
-            )
-            for count in message.epochs
-        ),
     )
 
 

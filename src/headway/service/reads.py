@@ -21,10 +21,10 @@ from headway.core.control.events import (
     RoundStarted,
     RunOpened,
 )
-from headway.core.control.lifecycle import Phase
+from headway.core.control.lifecycle import ENDED_BY, Phase
 from headway.core.control.state import JobState, State
 from headway.core.ids import JobId
-from headway.core.types import JobReport, Reason
+from headway.core.types import NOTHING, JobReport, Reason
 from headway.service.store.base import job_of
 
 
@@ -154,11 +154,10 @@ def _after(record: JobRecord, event: Event, state: State[Any]) -> JobRecord:
 
 
 def _ended(record: JobRecord, event: Event) -> JobRecord:
-    ends = {JobFinished: Phase.FINISHED, JobFailed: Phase.FAILED, JobCancelled: Phase.CANCELLED}
-    phase = ends.get(type(event))
+    phase = ENDED_BY.get(type(event))
     if phase is None or record.phase.ended:
         return record
-    job = record.job.holding(record.job.allocation.of({}), event.at_s)
+    job = record.job.holding(NOTHING, event.at_s)
     message = event.message if isinstance(event, JobFailed) else ""
     return replace(record, job=job, phase=phase, ended_s=event.at_s, message=message)
 

@@ -30,6 +30,7 @@ from headway.core.ids import JobId
 from headway.core.policy.base import Policy
 from headway.engines.base import Engine
 from headway.protocol.messages import AgentReport, Directive
+from headway.protocol.news import news
 from headway.service import judge
 from headway.service.inbox import Inbox, Make
 from headway.service.reads import Board
@@ -104,7 +105,7 @@ class Runner(Generic[Memory]):
         job_id = JobId(message.job_id)
         known = self.board.job(job_id) is not None
         with self._hands:
-            kept = [self._inbox.put(_at(event)) for event in judge.news(message, 0.0) if known]
+            kept = [self._inbox.put(_at(event)) for event in news(message) if known]
             if judge.has_started(self._state.jobs.get(job_id), message):
                 started = JobStarted(at_s=0.0, job_id=job_id, generation=message.generation)
                 self._inbox.put(_at(started))

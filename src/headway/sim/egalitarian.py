@@ -16,7 +16,7 @@ from headway.core.control.events import JobReferenced
 from headway.core.ids import JobId
 from headway.core.model.efficiency import efficiency
 from headway.core.types import BatchContract, Float64, FloatArray, JobSpec
-from headway.sim.truth import split
+from headway.sim.truth import Choice, split
 from headway.traces.base import JobProfile, Shape, Workload
 
 GRID = 40  # per-GPU batches tried between the bounds, beside the bounds themselves
@@ -156,8 +156,7 @@ def _best(job: JobSpec, profile: JobProfile, shape: Shape) -> Float64[FloatArray
     if job.batch.adapts:
         batches, steps, sizes = _choices(job.batch, gpus)
     else:
-        choice = split(job.batch, job.requested_batch_size, gpus)
-        batches, steps, sizes = np.array([choice], dtype=np.float64).T
+        batches, steps, sizes = _only(split(job.batch, job.requested_batch_size, gpus))
     pass_s, last_s = profile.times_s(shape, batches)
     worth = efficiency(
         profile.noise_scales(sizes), job.batch.initial_batch_size, sizes[np.newaxis, :]
@@ -169,8 +168,8 @@ def _best(job: JobSpec, profile: JobProfile, shape: Shape) -> Float64[FloatArray
 def _choices(batch: BatchContract, gpus: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Per-GPU batches, accumulation steps and batch sizes worth trying on so many GPUs.
 
-    Accumulation pays only when memory is full or the largest batch size cuts the last pass
-    (SOLVERS: facts 2 and 3), so for it only those two per-GPU batches are tried.
+    Accumulation pays only when memory is full or the largest batch size cuts the last pass,
+    so for it only those two per-GPU batches are tried.
     """
     low, high = batch.min_batch_per_gpu, batch.max_batch_per_gpu
     first = [*np.geomspace(low, high, GRID), batch.initial_batch_size / gpus]
@@ -187,8 +186,15 @@ def _choices(batch: BatchContract, gpus: int) -> tuple[FloatArray, FloatArray, F
             and batch.initial_batch_size <= gpus * m * (steps + 1) <= batch.max_batch_size
         }
     )
-    m, steps = np.array(kept or [split(batch, 1, gpus)[:2]], dtype=np.float64).T
+    if not kept:  # where no legal batch can be split so, the least that gives each GPU something
+        return _only(split(batch, batch.initial_batch_size, gpus))
+    m, steps = np.array(kept, dtype=np.float64).T
     return m, steps, gpus * m * (steps + 1)
+
+
+def _only(choice: Choice) -> tuple[FloatArray, FloatArray, FloatArray]:
+    m, steps, size = np.array([choice], dtype=np.float64).T
+    return m, steps, size
 
 
 def _concave(rates: Float64[FloatArray, " shares"]) -> Float64[FloatArray, " shares"]:

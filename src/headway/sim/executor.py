@@ -75,7 +75,8 @@ class Executor:
         self._agents = agents
         self._round_s = round_s
         self._restart_s = restart_s
-        self._changes_s = [*changes_s, math.inf]  # when nodes come or go
+        # when nodes come or go; those at time 0 are over before the first job is there
+        self._changes_s = [*(at_s for at_s in changes_s if at_s > 0), math.inf]
         self._changes_seen = 0
         self._holding: dict[JobId, JobTruth] = {}
         self._round: int | None = None  # number of the round that is due
@@ -94,9 +95,9 @@ class Executor:
                 self._after_round(state)
             case NodeJoined() | NodeLost() if now_s > 0:
                 self._changes_seen += 1
+                self._resume(state, now_s)
             case JobSubmitted() if self._round is None:
-                self._round = self._round_from(now_s)
-                self._idle_rounds = 0
+                self._resume(state, now_s)
             case _:
                 return
         self._plan(state, push)
@@ -124,6 +125,12 @@ class Executor:
         """The first round that does not start in the past, even where a quotient is rounded."""
         number = math.ceil(now_s / self._round_s)
         return number if number * self._round_s >= now_s else number + 1
+
+    def _resume(self, state: State[Any], now_s: float) -> None:
+        """Hold rounds again, after news that may end the waiting of jobs."""
+        self._idle_rounds = 0
+        if self._round is None and state.jobs:
+            self._round = self._round_from(now_s)
 
     def _after_round(self, state: State[Any]) -> None:
         """The next round is due while there is anything to decide about."""

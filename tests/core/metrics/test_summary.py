@@ -70,7 +70,7 @@ def outcome(
 
 
 def test_the_fields_are_the_contract_of_the_command_line() -> None:
-    """Scripts read these names; DESIGN section 4."""
+    """Scripts read these names; they are the contract of `simulate --json`."""
     assert [field.name for field in fields(Summary)] == CONTRACT
 
 

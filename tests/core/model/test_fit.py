@@ -94,7 +94,7 @@ def test_a_warm_fit_is_as_good_as_a_cold_one() -> None:
 
 
 def test_an_untried_size_is_assumed_to_scale_perfectly() -> None:
-    """ALGORITHMS.md 1: all synchronisation is zero until two GPUs were held."""
+    """All synchronisation is zero until two GPUs were held."""
     found = fit(measured(TRUE, 1))
     gpus = np.array([1, 2, 16])
     rate = throughput_per_s(stack([found.params]), gpus, gpus > 4, 64, 0)

@@ -177,7 +177,7 @@ def test_each_job_may_have_placements_of_its_own() -> None:
 
 @pytest.mark.parametrize(("present_m", "kept"), [(60, True), (20, False), (5, False)])
 def test_the_batch_is_left_alone_for_less_than_five_percent(present_m: int, kept: bool) -> None:
-    """ALGORITHMS.md 1: change only if the predicted gain is 5 % or more, or if one must."""
+    """Change only if the predicted gain is 5 % or more, or if one must."""
     contract = BatchContract(
         initial_batch_size=16,
         max_batch_size=512,

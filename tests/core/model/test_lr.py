@@ -44,7 +44,7 @@ def test_adascale_lies_between_hold_and_linear(
     ],
 )
 def test_rules_by_hand(rule: LrRule, rate: float, warmup: float) -> None:
-    """ALGORITHMS.md 1, LR rules, for four times the batch and phi = 3 M0."""
+    """By hand, for four times the batch and phi = 3 M0."""
     scale = scale_lr(rule, initial_batch_size=100, batch_size=400, noise_scale=300.0)
     assert scale.rate == pytest.approx(rate)
     assert scale.warmup == pytest.approx(warmup)

@@ -95,7 +95,7 @@ def test_no_power_overflows_however_far_apart_the_times_are() -> None:
 def test_what_was_never_tried_has_its_prior(
     seen: Observations, zero: list[int], tied: list[tuple[int, int]]
 ) -> None:
-    """ALGORITHMS.md 1: zero until tried; the node pair is the local pair until several nodes."""
+    """Zero until tried; the node pair is the local pair until several nodes."""
     by = parametrise(seen)
     theta = by.theta(np.linspace(1, 3, by.lead.size))
     assert [row for row in range(6) if theta[row] == 0] == zero

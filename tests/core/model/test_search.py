@@ -61,7 +61,7 @@ def tabulated(
 def test_goodput_search_equals_brute_force_on_1000_random_cases(
     seed: int, alone_accumulates: bool
 ) -> None:
-    """SOLVERS.md 1 and 7: all (m, s) tried, M_max- and M0-bound cases among them; none differs."""
+    """All (m, s) tried, M_max- and M0-bound cases among them; none differs."""
     cases = 1000
     rng = np.random.default_rng(seed)
     models = random_models(rng, cases)
@@ -97,7 +97,7 @@ def _kind(models: JobModels, job: int, each: int, m: int) -> str:
 
 
 def test_an_m_cut_by_the_greatest_batch_is_found() -> None:
-    """Without the third candidate of SOLVERS.md 1, fact 3, 2 % of cases lost up to 6.8 %.
+    """Without the third candidate, m cut by the greatest batch, 2 % of cases lost up to 6.8 %.
 
     Memory holds 10 and each GPU may take 26: three passes of 8 beat two of 10 where phi is
     large and synchronising is dear.

@@ -52,7 +52,7 @@ def job(noise_scale: float, initial: int = 12) -> tuple[BatchContract, JobReport
     ],
 )
 def test_fair_share(bounds: GpuBounds, cluster_gpus: int, jobs: int, gpus: int) -> None:
-    """ALGORITHMS.md 2: min(max, max(min, floor(GPUs/J))), then an allowed size."""
+    """Pollux, Eqn. 15, with bounds: min(max, max(min, floor(GPUs/J))), then an allowed size."""
     assert fair_gpus(bounds, cluster_gpus, jobs) == gpus
 
 

@@ -48,7 +48,10 @@ def test_what_is_too_large_depends_on_whether_a_policy_resizes() -> None:
     flexible = job("a", gpus=bounds(least=1, most=9), requested_gpus=9)
     seen = snapshot(nodes(4), flexible)
     assert not Grid.of(seen, at_requested_size=False).too_large
-    assert Grid.of(seen, at_requested_size=True).too_large == (flexible,)
+    grid = Grid.of(seen, at_requested_size=True)
+    assert grid.too_large == (flexible,)
+    (reason,) = grid.decision(grid.held).reasons
+    assert reason.numbers == (("gpus_needed", 9), ("gpus_of_cluster", 4))  # not its smallest, 1
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def test_the_same_problem_gives_the_same_plan() -> None:
 
 
 def three_times_five_gpus_on_four_nodes_of_four() -> Problem:
-    """The round in which counting GPUs is not enough: 15 of 16 GPUs, yet no split (SOLVERS 2.2)."""
+    """The round in which counting GPUs is not enough: 15 of 16 GPUs, yet no split."""
     cost = np.full((3, 6), np.inf)
     cost[:, 5] = 1.0
     return Problem(

@@ -27,7 +27,7 @@ from headway.core.control.events import (
 from headway.core.control.lifecycle import Phase, move
 from headway.core.control.state import JobState, Memory, State
 from headway.core.errors import InvalidInputError
-from headway.core.ids import JobId, NodeId
+from headway.core.ids import NodeId
 from headway.core.types import NOTHING
 
 
@@ -133,7 +133,7 @@ def _job(
         case JobStopped():
             return state.with_job(_on_stopped(job, event, state.now_s))
         case JobFinished() | JobFailed() | JobCancelled():
-            return _ended(state, job.spec.job_id)
+            return state.without_job(event.job_id)
         case _:
             assert_never(event)
 
@@ -150,7 +150,3 @@ def _on_stopped(job: JobState, event: JobStopped, now_s: float) -> JobState:
     return replace(
         job.holding(NOTHING, now_s), phase=move(job.spec.job_id, job.phase, Phase.QUEUED)
     )
-
-
-def _ended(state: State[Memory], job_id: JobId) -> State[Memory]:
-    return state.without_job(job_id)

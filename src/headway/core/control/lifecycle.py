@@ -8,8 +8,11 @@
       └──────── STOPPING      FAILED, CANCELLED  (from any phase that is not an end)
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
 
+from headway.core.control.events import Event, JobCancelled, JobFailed, JobFinished
 from headway.core.errors import IllegalMoveError
 from headway.core.ids import JobId
 
@@ -35,7 +38,10 @@ class Phase(StrEnum):
         return self in {Phase.STARTING, Phase.RUNNING}
 
 
-ENDS = frozenset({Phase.FINISHED, Phase.FAILED, Phase.CANCELLED})
+ENDED_BY: Mapping[type[Event], Phase] = MappingProxyType(
+    {JobFinished: Phase.FINISHED, JobFailed: Phase.FAILED, JobCancelled: Phase.CANCELLED}
+)
+ENDS = frozenset(ENDED_BY.values())
 MOVES: dict[Phase, frozenset[Phase]] = {
     Phase.QUEUED: ENDS | {Phase.STARTING},
     Phase.STARTING: ENDS | {Phase.STARTING, Phase.RUNNING, Phase.STOPPING, Phase.QUEUED},

@@ -94,13 +94,14 @@ def _commands(
     for change in sorted(decided.changes, key=growth_gpus):
         job = after.jobs[change.job_id]
         if change.allocation:
-            commands.append(_run(job, adapts=adapts))
+            commands.append(run_of(job, adapts=adapts))
         else:
             commands.append(_stop(job, StopReason.YIELD))
     return tuple(commands)
 
 
-def _run(job: JobState, *, adapts: bool) -> RunJob:
+def run_of(job: JobState, *, adapts: bool) -> RunJob:
+    """The command that makes what a job holds true; ``adapts``: the policy lets batches change."""
     return RunJob(
         job=job.spec,
         allocation=job.allocation,

@@ -21,17 +21,12 @@ from headway.core.control.events import (
     NodeLost,
     RoundDecided,
 )
-from headway.core.control.lifecycle import Phase
+from headway.core.control.lifecycle import ENDED_BY, Phase
 from headway.core.ids import JobId, NodeId
 from headway.core.metrics.summary import JobOutcome, Summary, Totals, summary_of
 from headway.core.types import NOTHING, Allocation, JobSpec
 
 HOUR_S = 3600.0
-ENDS = {
-    JobFinished: Phase.FINISHED,
-    JobFailed: Phase.FAILED,
-    JobCancelled: Phase.CANCELLED,
-}
 
 
 class Integrals(NamedTuple):
@@ -214,7 +209,7 @@ class Meter:
             return
         self._hold(job, NOTHING)
         self._wanted -= job.spec.requested_gpus
-        job.ended, job.ended_s, job.until = ENDS[type(event)], self._now_s, self._integrals
+        job.ended, job.ended_s, job.until = ENDED_BY[type(event)], self._now_s, self._integrals
         if job.ended is Phase.FINISHED:
             self._last_finish_s, self._at_last_finish = self._now_s, self._integrals
 
@@ -229,14 +224,15 @@ class Meter:
     def _outcome(self, job: _Job) -> JobOutcome:
         submitted_s = job.spec.submitted_s
         finished_s = job.ended_s if job.ended is Phase.FINISHED else None
-        rho, rho_own, rho_jobs, rho_static = self._rhos(job)
+        jct_s = None if finished_s is None else finished_s - submitted_s
+        rho, rho_own, rho_jobs, rho_static = self._rhos(job, jct_s)
         return JobOutcome(
             job_id=job.spec.job_id,
             name=job.spec.name,
             submitted_s=submitted_s,
             started_s=job.started_s,
             finished_s=finished_s,
-            jct_s=None if finished_s is None else finished_s - submitted_s,
+            jct_s=jct_s,
             queueing_s=None if job.started_s is None else job.started_s - submitted_s,
             gpu_hours=self._gpu_s(job) / HOUR_S,
             restarts=job.restarts,
@@ -248,12 +244,11 @@ class Meter:
             ended=job.ended,
         )
 
-    def _rhos(self, job: _Job) -> tuple[float | None, ...]:
+    def _rhos(self, job: _Job, jct_s: float | None) -> tuple[float | None, ...]:
         """The four readings, in the order of ``Summary``; all None before the job has finished."""
         reference = self._references.get(job.spec.job_id)
-        if reference is None or job.ended is not Phase.FINISHED or job.until is None:
+        if reference is None or jct_s is None or job.until is None:
             return None, None, None, None
-        jct_s = (job.ended_s or 0.0) - job.spec.submitted_s
         served_s = job.until.served_s - job.since.served_s
         contention_s = job.until.contention_s - job.since.contention_s
         crowding_s = job.until.crowding_s - job.since.crowding_s

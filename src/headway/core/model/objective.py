@@ -1,7 +1,7 @@
 """How far a throughput model is from what was observed, with exact gradients.
 
 A model is searched as a short vector x: theta = base + basis @ x. What was never tried has no
-column of its own, so the priors hold exactly (ALGORITHMS.md 1, "Fit of theta_sys"):
+column of its own, so the priors hold exactly:
 
 - no GPU but one was held: all synchronisation is zero;
 - at most two were held: both betas are zero;

@@ -34,6 +34,7 @@ class Grid:
     capacity: Int64[IntArray, " nodes"]
     held: Int64[IntArray, "jobs nodes"]  # all zero for a job that lost some of its GPUs
     too_large: tuple[JobView, ...]
+    at_requested_size: bool  # a job needs its requested GPUs, not its smallest size
 
     @classmethod
     def of(cls, snapshot: Snapshot, *, at_requested_size: bool) -> Self:
@@ -49,6 +50,7 @@ class Grid:
             capacity=capacity,
             held=_held(fits, nodes, capacity),
             too_large=tuple(job for job in queue if needs[job.spec.job_id] > snapshot.gpus),
+            at_requested_size=at_requested_size,
         )
 
     @property
@@ -104,7 +106,7 @@ class Grid:
             Reason(
                 job_id=job.spec.job_id,
                 code=ReasonCode.TOO_LARGE,
-                numbers=(("gpus_needed", float(job.spec.gpus.smallest)), gpus),
+                numbers=(("gpus_needed", float(_needs(job, self.at_requested_size))), gpus),
             )
             for job in self.too_large
         ]
