@@ -17,7 +17,7 @@ from headway.core.ids import JobId
 from headway.core.types import BatchContract, BatchMode, JobSpec
 from headway.traces.base import JobProfile, Shape, Workload, adaptive_job, workload
 from headway.traces.measured import MAX_NOISE_SCALE, Curve, MeasuredProfile, canonical
-from headway.traces.rows import Row, read_text, rows
+from headway.traces.rows import MOST_S, MOST_WHOLE, Row, read_text, rows
 
 COLUMNS = ("name", "time", "application", "num_replicas", "batch_size")
 MAX_GPUS = 64  # nothing larger was measured
@@ -65,7 +65,7 @@ def _job(row: Row, profiles: Mapping[str, JobProfile]) -> tuple[JobSpec, str]:
     job = adaptive_job(
         row.text("name"),
         profile,
-        submitted_s=row.number("time"),
+        submitted_s=row.number("time", most=MOST_S),
         requested_gpus=min(row.whole("num_replicas"), profile.max_gpus),
         requested_batch_size=batch_size,
     )
@@ -177,7 +177,7 @@ class _Runs:
 
 def _size(path: Path) -> int:
     digits = path.stem.removeprefix("validation-")
-    if not digits.isdigit() or int(digits) < 1:
+    if not re.fullmatch("[1-9][0-9]{0,9}", digits):
         raise InvalidInputError(f"{path}: the name must be validation-BATCHSIZE.csv")
     return int(digits)
 
@@ -186,7 +186,7 @@ def _epochs(path: Path) -> Iterable[tuple[float, float]]:
     """Progress in steps at M0 and variance over squared gradient, for each epoch."""
     last = 0.0
     for row in rows(path, read_text(path), ("progress", "grad_sqr", "grad_var")):
-        progress = row.number("progress")
+        progress = row.number("progress", most=MOST_WHOLE)
         if progress <= last:
             raise row.wrong("progress", f"must grow from row to row, not {progress:g}")
         last = progress
