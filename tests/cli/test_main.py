@@ -82,3 +82,24 @@ def test_an_error_is_one_line_and_an_exit_code(
         cli.main()
     assert exited.value.code == code
     assert line in capsys.readouterr().err
+
+
+def test_no_command_is_one_line() -> None:
+    """It was the whole help, squeezed into one line."""
+    result = run()
+    assert (result.returncode, result.stderr) == (2, "headway: Missing command.\n")
+
+
+def test_a_full_disk_behind_stdout_is_one_line() -> None:
+    """It was a traceback, and another error when the interpreter ended."""
+    code = "import sys; from headway.cli.main import main; sys.exit(main())"
+    with open("/dev/full", "w") as full:
+        result = subprocess.run(
+            [sys.executable, "-c", code, "--help"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    assert (result.returncode, result.stderr) == (1, "headway: No space left on device\n")

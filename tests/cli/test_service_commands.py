@@ -218,3 +218,24 @@ def test_the_command_line_loads_nothing_slow() -> None:
     code = f"import sys, {asked}; print([m for m in {slow} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "named"),
+    [
+        (("submit", "--work", "inf", "--", "python", "train.py"), 2, "work: inf is no finite"),
+        (("submit", "--weight", "nan", "--", "python", "train.py"), 2, "weight: nan is no finite"),
+        (("show", ""), 2, "is no job"),
+        (("show", "../../etc"), 2, "is no job"),
+        (("logs", ""), 2, "is no job"),
+        (("cancel", ""), 2, "is no job"),
+        (("jobs", "--url", "http://[bad"), 2, "--url http://[bad: give an address"),
+    ],
+)
+def test_what_was_a_traceback_or_taken_for_something_else(
+    headway: Call, words: tuple[str, ...], code: int, named: str
+) -> None:
+    """Infinite work was submitted as if it were not given; the rest were tracebacks."""
+    got, out, err = headway(*words)
+    assert (got, out, err.count("\n")) == (code, "", 1)
+    assert named in err

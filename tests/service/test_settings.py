@@ -60,3 +60,10 @@ def test_what_is_wrong_is_told(tmp_path: Path, text: str, told: str) -> None:
 def test_settings_are_judged_however_they_are_made() -> None:
     with pytest.raises(InvalidInputError, match="port is 99999"):
         Settings(state=Path("/a"), port=99999)
+
+
+@pytest.mark.parametrize(("name", "value"), [("seed", -1), ("slots", 0), ("slots", 10**8)])
+def test_a_number_out_of_range_is_named(name: str, value: int) -> None:
+    """A negative seed was a traceback; so many slots were more than a policy can count."""
+    with pytest.raises(InvalidInputError, match=f"{name} is {value}; give"):
+        load({name: value}, {"HOME": "/home/me"})

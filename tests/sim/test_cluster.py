@@ -49,7 +49,7 @@ def test_text_that_is_no_cluster(text: str) -> None:
         ("- 1", "must be a mapping"),
         ("nodes: []", "nodes is missing"),
         ("nodes: 3", "nodes must be a list"),
-        ("nodes: [{gpus: 0}]", r"nodes\[0\]: gpus must be a whole number of at least 1, not 0"),
+        ("nodes: [{gpus: 0}]", r"nodes\[0\]: gpus must be a whole number from 1"),
         ("nodes: [{gpus: 4, cpus: 2}]", "unknown field 'cpus'"),
         ("nodes: [{count: true, gpus: 4}]", "count must be a whole number"),
         ("nodes: [{gpus: 4}]\nchanges: [{at_s: 0, lost: node-0}]", "at_s must be seconds"),

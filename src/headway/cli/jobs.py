@@ -17,6 +17,21 @@ COLUMNS = ("job", "phase", "reason", "gpus", "of", "batch", "done", "restarts", 
 Fields = Mapping[str, Any]
 
 
+class JobName(click.ParamType[str]):
+    """The identifier of a job; an empty one would be the address of all jobs."""
+
+    name = "job"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Whether it can be one; the service knows whether there is such a job."""
+        if not value or "/" in value or value in {".", ".."}:
+            self.fail(f"{value!r} is no job; `headway jobs -a` lists all", param, ctx)
+        return value
+
+
+JOB = JobName()
+
+
 @click.command("jobs")
 @click.option("-a", "--all", "ended", is_flag=True, help="Those that have ended too.")
 @service_options
@@ -32,7 +47,7 @@ def jobs_command(ended: bool, url: str | None, state: str | None, as_json: bool)
 
 
 @click.command("show")
-@click.argument("job")
+@click.argument("job", type=JOB)
 @service_options
 def show_command(job: str, url: str | None, state: str | None, as_json: bool) -> None:
     """Show one job in full: what it holds, why, how far it is, and how it came there."""
@@ -48,7 +63,7 @@ def show_command(job: str, url: str | None, state: str | None, as_json: bool) ->
 
 
 @click.command("logs")
-@click.argument("job")
+@click.argument("job", type=JOB)
 @click.option("-f", "--follow", is_flag=True, help="Go on until the job has ended.")
 @click.option("-n", "--tail", type=click.IntRange(min=0), metavar="LINES", help="Only the last.")
 @service_options
@@ -73,7 +88,7 @@ def logs_command(
 
 
 @click.command("cancel")
-@click.argument("jobs", nargs=-1, required=True, metavar="JOB...")
+@click.argument("jobs", type=JOB, nargs=-1, required=True, metavar="JOB...")
 @service_options
 def cancel_command(
     jobs: tuple[str, ...], url: str | None, state: str | None, as_json: bool

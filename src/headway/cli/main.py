@@ -1,5 +1,7 @@
 """The command tree. A command's module is imported when it is called, so ``--help`` is instant."""
 
+import contextlib
+import os
 import sys
 from importlib import import_module
 
@@ -44,7 +46,9 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup, no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(package_name="headway")
 def headway() -> None:
     """Headway schedules deep-learning training by the progress that jobs make."""
@@ -65,6 +69,16 @@ def main() -> None:
     except BrokenPipeError:  # the reader of our output has gone, as in `headway jobs | head`
         sys.stderr.close()
         sys.exit(1)
+    except OSError as error:  # what no command expects, as a full disk behind stdout
+        _drop_output()
+        where = f"{error.filename}: " if error.filename else ""
+        _fail(f"{where}{error.strerror or error}", 1)
+
+
+def _drop_output() -> None:
+    """What could not be printed is not tried again at the end, with an error of its own."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str, code: int) -> None:

@@ -24,6 +24,7 @@ from headway.traces.catalogue import CATALOGUE
 from headway.traces.sniff import read_profiles, read_workload
 
 PATIENCE_S = 2.0  # a wait that needs no progress bar
+MOST_S = 1e7  # of a round or a restart; virtual time goes on round by round
 SIMULATOR = "sim"  # whose settings, beside the policies', --set may name
 SIMULATOR_SETTINGS = ("noise",)
 
@@ -157,8 +158,10 @@ def _workload(text: str, profiles: Path | None, format_name: str | None, seed: i
 
 
 def _seconds(option: str, value: float, *, least: float) -> float:
-    if not (math.isfinite(value) and value >= least):
-        raise InvalidInputError(f"{option} must be at least {least:g} seconds, not {value:g}")
+    if not least <= value <= MOST_S:
+        raise InvalidInputError(
+            f"{option} must be from {least:g} to {MOST_S:g} seconds, not {value:g}"
+        )
     return value
 
 

@@ -99,9 +99,11 @@ def _file(name: str) -> tuple[dict[str, Any], Path]:
     try:
         text = sys.stdin.read() if name == "-" else Path(name).read_text()
         body = yaml.safe_load(text)
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInputError(f"{name}: {getattr(error, 'strerror', None) or error}") from None
-    except yaml.YAMLError as error:
+    except OSError as error:
+        raise InvalidInputError(f"{name}: {error.strerror}") from None
+    except RecursionError:
+        raise InvalidInputError(f"{name}: is nested too deep; a job file has few levels") from None
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: not UTF-8, or a 13th month
         raise InvalidInputError(f"{name}: is not YAML: {error}") from None
     if not isinstance(body, dict):
         raise InvalidInputError(f"{name}: has no fields; write at least run: python train.py")

@@ -1,15 +1,17 @@
 """Jobs as processes of this machine, on its GPUs or on CPU slots."""
 
+import logging
 import os
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import final
 
 from headway.core.control.commands import Command, RunJob, StopJob, StopReason
 from headway.core.control.events import Event, JobFailed, JobFinished, JobStarted, JobStopped
+from headway.core.errors import HeadwayError
 from headway.core.ids import JobId, NodeId
 from headway.core.types import Node
 from headway.engines.localjob import AT_THE_END, MARGIN_S, LocalJob, go_home, last_word, told
@@ -18,6 +20,7 @@ from headway.engines.slots import Slots, SlotTable
 from headway.protocol.jobdir import JobDir
 from headway.protocol.messages import AgentPhase, AgentReport, Directive
 
+_log = logging.getLogger(__name__)
 CLOSE_S = 10.0  # SIGKILL works at once, or the machine is in deep trouble
 AT_WORK = frozenset({AgentPhase.STARTING, AgentPhase.RUNNING})
 
@@ -98,8 +101,7 @@ class LocalEngine:
 
     def observe(self, now_s: float) -> tuple[Event, ...]:
         """What has happened since the last call, stamped with this time."""
-        for job in tuple(self._jobs.values()):
-            self._look_after(job)
+        self._each(self._look_after)
         self._pursue()
         events = tuple(replace(event, at_s=now_s) for event in self._events)
         self._events.clear()
@@ -108,9 +110,9 @@ class LocalEngine:
     def close(self, *, stop_jobs: bool) -> None:
         """Let go of the agents, or kill them with all that is theirs."""
         until_s = time.monotonic() + CLOSE_S
+        if stop_jobs:
+            self._each(lambda job: self._end_processes(job, until_s))
         for job in self._jobs.values():
-            if stop_jobs:
-                self._end_processes(job, until_s)
             if job.agent is not None:
                 job.agent.let_go()
         self._jobs.clear()
@@ -132,13 +134,25 @@ class LocalEngine:
 
     def _pursue(self) -> None:
         """Come as close to what is wanted as the free slots allow."""
+        self._each(self._pursue_one)
+
+    def _pursue_one(self, job: LocalJob) -> None:
+        if job.ended:
+            return
+        if isinstance(job.wanted, StopJob):
+            self._stop(job, job.wanted)
+        elif job.pending and not job.leaving and isinstance(job.wanted, RunJob):
+            self._run(job, job.wanted)
+
+    def _each(self, act: Callable[[LocalJob], None]) -> None:
+        """For every job; one whose directory is broken must not hold up the others."""
         for job in tuple(self._jobs.values()):
-            if job.ended:
-                continue
-            if isinstance(job.wanted, StopJob):
-                self._stop(job, job.wanted)
-            elif job.pending and not job.leaving and isinstance(job.wanted, RunJob):
-                self._run(job, job.wanted)
+            try:
+                act(job)
+            except (OSError, HeadwayError) as error:
+                if job.trouble != str(error):
+                    _log.error("job %s: %s", job.job_id, error)
+                job.trouble = str(error)
 
     def _run(self, job: LocalJob, run: RunJob) -> None:
         chosen = self._table.choose(job.job_id, run.allocation.gpus, job.directive.slots)

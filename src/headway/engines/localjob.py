@@ -31,6 +31,7 @@ class LocalJob:
     leaving: bool = False  # the agent is told to go; a new one must wait for that
     idle_since_s: float | None = None
     kill_at_s: float | None = None  # when to stop being patient
+    trouble: str = ""  # why it could not be looked after, the last time
 
     @property
     def pending(self) -> bool:

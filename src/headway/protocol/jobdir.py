@@ -77,6 +77,7 @@ class JobDir:
         return self._read(RESULT_FILE, AgentReport)
 
     def _write(self, name: str, content: object) -> None:
+        self.path.mkdir(parents=True, exist_ok=True)  # somebody may have deleted it
         write_whole(self.path / name, msgspec.json.encode(content))
 
     def _read(self, name: str, kind: type[T]) -> T | None:

@@ -1,6 +1,7 @@
 """A client of the REST API: finds the service, and turns its answers into errors."""
 
 import json
+import math
 import os
 import urllib.error
 import urllib.request
@@ -27,12 +28,12 @@ class Client:
 
     def __init__(self, url: str, token: str | None) -> None:
         """Raise InvalidInputError if this is no address."""
-        if urlsplit(url).scheme not in {"http", "https"}:
+        scheme, local = _parts(url)
+        if scheme not in {"http", "https"}:
             raise InvalidInputError(f"--url {url}: give an address such as http://127.0.0.1:8642")
         self.url = url.rstrip("/")
         self._token = token
         # a proxy of the environment does not know this machine's own services
-        local = urlsplit(url).hostname in LOOPBACK
         handlers = [urllib.request.ProxyHandler({})] if local else []
         self._opener = urllib.request.build_opener(*handlers)
 
@@ -101,11 +102,33 @@ def _address(directory: Path) -> str:
     return str(url)
 
 
+def _parts(url: str) -> tuple[str, bool]:
+    """Scheme of an address, and whether it is one of this machine."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # as in http://[bad
+        return "", False
+    return parts.scheme, parts.hostname in LOOPBACK
+
+
 def _encoded(body: object) -> bytes:
+    _check_finite(body, "")
     try:
         return msgspec.json.encode(body)
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInputError(f"the job has a value that JSON cannot hold: {error}") from None
+
+
+def _check_finite(value: object, where: str) -> None:
+    """JSON would make nothing of infinity, and the service would take it as not given."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidInputError(f"{where}: {value} is no finite number; give one, or leave it out")
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            _check_finite(inner, f"{where}.{key}".lstrip("."))
+    elif isinstance(value, list):
+        for inner in value:
+            _check_finite(inner, where)
 
 
 def _refused(error: urllib.error.HTTPError) -> InvalidInputError | UnavailableError:

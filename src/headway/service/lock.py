@@ -1,5 +1,6 @@
 """One service a state directory: a lock that goes with the process, however it ends."""
 
+import contextlib
 import fcntl
 import os
 from pathlib import Path
@@ -38,8 +39,9 @@ class StateLock:
 
     def _sign(self) -> None:
         """Say who holds it. A full disk must not keep a service from starting to say so itself."""
-        os.ftruncate(self._file, 0)
-        os.pwrite(self._file, str(os.getpid()).encode(), 0)
+        with contextlib.suppress(OSError):
+            os.ftruncate(self._file, 0)
+            os.pwrite(self._file, str(os.getpid()).encode(), 0)
 
     def release(self) -> None:
         """Let another service start; the file stays, for it is the lock of whoever comes next."""

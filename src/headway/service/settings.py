@@ -11,6 +11,7 @@ from headway.core.policy import DEFAULT
 from headway.service.paths import ADDRESS, TOKEN, default_state_dir
 
 PREFIX = "HEADWAY_"
+MAX_SLOTS = 4096  # policies keep a column for each
 _SECONDS = ("round_s", "poll_s", "report_log_s")
 _KINDS: Mapping[str, type] = {
     **dict.fromkeys(("port", "slots", "seed"), int),
@@ -43,8 +44,10 @@ class Settings:
                 raise InvalidInputError(f"{name} is {value:g}; give {least:g} seconds or more")
         if not 0 <= self.port <= 65535:
             raise InvalidInputError(f"port is {self.port}; give 0 (any that is free) to 65535")
-        if self.slots is not None and self.slots < 1:
-            raise InvalidInputError(f"slots is {self.slots}; give 1 or more")
+        if self.slots is not None and not 1 <= self.slots <= MAX_SLOTS:
+            raise InvalidInputError(f"slots is {self.slots}; give 1 to {MAX_SLOTS}")
+        if self.seed < 0:
+            raise InvalidInputError(f"seed is {self.seed}; give 0 or more")
 
     @property
     def database(self) -> Path:

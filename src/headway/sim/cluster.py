@@ -22,7 +22,9 @@ from headway.core.errors import InvalidInputError
 from headway.core.ids import NodeId
 from headway.core.types import Node, total_gpus
 
-MAX_NODES = 100_000
+MAX_NODES = 10_000
+MAX_GPUS = 4096  # of a node: policies keep a column for each
+MOST_S = 1e12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,18 +46,26 @@ def parse_cluster(text: str) -> Cluster:
     Raises:
         InvalidInputError: neither, or a file that cannot be used.
     """
-    simple = re.fullmatch(r"(\d+)x(\d+)", text)
+    simple = re.fullmatch(r"([0-9]{1,9})x([0-9]{1,9})", text)
     if simple:
         nodes, gpus = int(simple[1]), int(simple[2])
-        if not 1 <= nodes <= MAX_NODES or gpus < 1:
-            raise InvalidInputError(f"--cluster {text} needs at least one node and one GPU on each")
+        if not (1 <= nodes <= MAX_NODES and 1 <= gpus <= MAX_GPUS):
+            raise InvalidInputError(
+                f"--cluster {text} needs 1 to {MAX_NODES} nodes and 1 to {MAX_GPUS} GPUs on each"
+            )
         return Cluster(name=text, nodes=_named([(nodes, {"gpus": gpus})]))
     path = Path(text)
-    if not path.is_file():
-        raise InvalidInputError(f"--cluster {text!r} is neither NODESxGPUS, as in 16x4, nor a file")
     try:
+        if not path.is_file():
+            raise InvalidInputError(
+                f"--cluster {text!r} is neither NODESxGPUS, as in 16x4, nor a file"
+            )
         found = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
+    except OSError as error:
+        raise InvalidInputError(f"--cluster {text[:80]}: {error.strerror}") from None
+    except RecursionError:
+        raise InvalidInputError(f"{path} is nested too deep; list nodes and changes") from None
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: not UTF-8, or a 13th month
         raise InvalidInputError(f"{path} is not YAML: {error}") from None
     return _from_yaml(path, found)
 
@@ -65,7 +75,10 @@ def _from_yaml(path: Path, found: object) -> Cluster:
     groups = _list(fields.get("nodes"), f"{path}: nodes")
     if not groups:
         raise InvalidInputError(f"{path}: nodes is missing; list at least one group of nodes")
-    nodes = _named([_group(group, f"{path}: nodes[{at}]") for at, group in enumerate(groups)])
+    read = [_group(group, f"{path}: nodes[{at}]") for at, group in enumerate(groups)]
+    if sum(count for count, _ in read) > MAX_NODES:
+        raise InvalidInputError(f"{path}: nodes are more than {MAX_NODES}; lower a count")
+    nodes = _named(read)
     by_id = {node.node_id: node for node in nodes}
     changes = [
         _change(change, by_id, f"{path}: changes[{at}]")
@@ -77,11 +90,11 @@ def _from_yaml(path: Path, found: object) -> Cluster:
 
 def _group(found: object, where: str) -> tuple[int, dict[str, Any]]:
     fields = _mapping(found, {"count", "gpus", "gpu_type", "rack"}, where)
-    group: dict[str, Any] = {"gpus": _count(fields.get("gpus"), f"{where}: gpus")}
+    group: dict[str, Any] = {"gpus": _count(fields.get("gpus"), f"{where}: gpus", MAX_GPUS)}
     for name in ("gpu_type", "rack"):
         if name in fields:
             group[name] = str(fields[name])
-    return _count(fields.get("count", 1), f"{where}: count"), group
+    return _count(fields.get("count", 1), f"{where}: count", MAX_NODES), group
 
 
 def _named(groups: Sequence[tuple[int, Mapping[str, Any]]]) -> tuple[Node, ...]:
@@ -98,7 +111,7 @@ def _named(groups: Sequence[tuple[int, Mapping[str, Any]]]) -> tuple[Node, ...]:
 def _change(found: object, nodes: Mapping[NodeId, Node], where: str) -> NodeJoined | NodeLost:
     fields = _mapping(found, {"at_s", "lost", "joined"}, where)
     at_s = fields.get("at_s")
-    if isinstance(at_s, bool) or not isinstance(at_s, int | float) or not at_s > 0:
+    if isinstance(at_s, bool) or not isinstance(at_s, int | float) or not 0 < at_s <= MOST_S:
         raise InvalidInputError(f"{where}: at_s must be seconds after the start, not {at_s!r}")
     if ("lost" in fields) == ("joined" in fields):
         raise InvalidInputError(f"{where}: name a node as either lost or joined")
@@ -127,7 +140,7 @@ def _list(found: object, where: str) -> Sequence[object]:
     return found
 
 
-def _count(found: object, where: str) -> int:
-    if isinstance(found, bool) or not isinstance(found, int) or found < 1:
-        raise InvalidInputError(f"{where} must be a whole number of at least 1, not {found!r}")
+def _count(found: object, where: str, most: int) -> int:
+    if isinstance(found, bool) or not isinstance(found, int) or not 1 <= found <= most:
+        raise InvalidInputError(f"{where} must be a whole number from 1 to {most}, not {found!r}")
     return found

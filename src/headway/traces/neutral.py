@@ -12,7 +12,7 @@ from headway.core.errors import InvalidInputError
 from headway.core.ids import JobId
 from headway.core.types import BatchContract, BatchMode, GpuBounds, JobSpec
 from headway.traces.base import JobProfile, Workload, widest, workload
-from headway.traces.rows import Row, read_text, rows
+from headway.traces.rows import MOST_S, Row, read_text, rows
 
 NEEDED = ("name", "submitted_s", "profile", "requested_gpus", "requested_batch_size")
 OPTIONAL = (
@@ -31,6 +31,7 @@ OPTIONAL = (
     "preemptible",
 )
 COLUMNS = NEEDED + OPTIONAL
+MAX_ACCUM_STEPS = 1000  # the search tries each
 MODES = ", ".join(mode.value for mode in BatchMode)
 
 
@@ -88,7 +89,7 @@ def _job(row: Row, profile: JobProfile) -> JobSpec:
     return JobSpec(
         job_id=JobId(name),
         name=name,
-        submitted_s=row.number("submitted_s"),
+        submitted_s=row.number("submitted_s", most=MOST_S),
         gpus=gpus,
         batch=batch,
         requested_gpus=requested_gpus,
@@ -113,7 +114,9 @@ def _batch(row: Row, default: BatchContract) -> BatchContract:
         max_batch_size=row.whole("max_batch_size", str(largest)),
         min_batch_per_gpu=row.whole("min_batch_per_gpu", str(default.min_batch_per_gpu)),
         max_batch_per_gpu=row.whole("max_batch_per_gpu", str(default.max_batch_per_gpu)),
-        max_accum_steps=row.whole("max_accum_steps", str(default.max_accum_steps), least=0),
+        max_accum_steps=row.whole(
+            "max_accum_steps", str(default.max_accum_steps), least=0, most=MAX_ACCUM_STEPS
+        ),
         mode=mode,
     )
     if not batch.adapts and batch.max_batch_size != initial:

@@ -17,7 +17,7 @@ from headway.core.ids import JobId
 from headway.core.types import BatchContract, BatchMode, JobSpec
 from headway.traces.base import JobProfile, Shape, Workload, adaptive_job, widest, workload
 from headway.traces.measured import MAX_NOISE_SCALE, Curve, MeasuredProfile, canonical
-from headway.traces.rows import Row, header, read_text, rows
+from headway.traces.rows import MOST_S, MOST_WHOLE, Row, header, read_text, rows
 
 COLUMNS = ("name", "time", "application", "num_replicas", "batch_size")
 MAX_GPUS = 64  # nothing larger was measured
@@ -42,7 +42,7 @@ def read_workload(path: Path, profiles: Mapping[str, JobProfile]) -> Workload:
     """
     text = read_text(path)
     jobs: dict[JobId, tuple[JobSpec, str]] = {}
-    notes = [f"column {name} is not used" for name in header(text) if name not in COLUMNS]
+    notes = [f"column {name} is not used" for name in header(path, text) if name not in COLUMNS]
     for row in rows(path, text, COLUMNS):
         job, application = _job(row, profiles)
         if job.job_id in jobs:
@@ -72,7 +72,7 @@ def _job(row: Row, profiles: Mapping[str, JobProfile]) -> tuple[JobSpec, str]:
     job = adaptive_job(
         row.text("name"),
         profile,
-        submitted_s=row.number("time"),
+        submitted_s=row.number("time", most=MOST_S),
         requested_gpus=min(row.whole("num_replicas"), widest(profile)),
         requested_batch_size=batch_size,
     )
@@ -184,7 +184,7 @@ class _Runs:
 
 def _size(path: Path) -> int:
     digits = path.stem.removeprefix("validation-")
-    if not digits.isdigit() or int(digits) < 1:
+    if not re.fullmatch("[1-9][0-9]{0,9}", digits):
         raise InvalidInputError(f"{path}: the name must be validation-BATCHSIZE.csv")
     return int(digits)
 
@@ -193,7 +193,7 @@ def _epochs(path: Path) -> Iterable[tuple[float, float]]:
     """Progress in steps at M0 and variance over squared gradient, for each epoch."""
     last = 0.0
     for row in rows(path, read_text(path), ("progress", "grad_sqr", "grad_var")):
-        progress = row.number("progress")
+        progress = row.number("progress", most=MOST_WHOLE)
         if progress <= last:
             raise row.wrong("progress", f"must grow from row to row, not {progress:g}")
         last = progress

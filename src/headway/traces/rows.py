@@ -12,6 +12,9 @@ from pathlib import Path
 from headway.core.errors import InvalidInputError
 
 GZIP = b"\x1f\x8b"
+MOST_S = 1e12  # beyond it, a double no longer tells one millisecond from the next
+MOST_WHOLE = 2**31 - 1  # sums and products of counts stay far inside 64 bits
+SHOWN = 40  # letters of a wrong value that a message repeats
 
 
 def read_text(path: Path) -> str:
@@ -56,28 +59,46 @@ class Row:
             raise self.wrong(name, "is empty; fill it in or drop the row")
         return default
 
-    def number(self, name: str, default: str | None = None, *, above: float | None = None) -> float:
-        """A finite number that is not negative, and above ``above`` if that is given."""
+    def number(
+        self,
+        name: str,
+        default: str | None = None,
+        *,
+        above: float | None = None,
+        most: float | None = None,
+    ) -> float:
+        """A finite number that is not negative, above ``above``, and at most ``most``."""
         text = self.text(name, default)
         try:
             value = float(text)
         except ValueError:
-            raise self.wrong(name, f"must be a number, not {text!r}") from None
+            raise self.wrong(name, f"must be a number, not {_short(text)!r}") from None
         if not math.isfinite(value) or value < 0:
-            raise self.wrong(name, f"must be a number that is not negative, not {text}")
+            raise self.wrong(name, f"must be a number that is not negative, not {_short(text)}")
         if above is not None and value <= above:
-            raise self.wrong(name, f"must be more than {above:g}, not {text}")
+            raise self.wrong(name, f"must be more than {above:g}, not {_short(text)}")
+        if most is not None and value > most:
+            raise self.wrong(name, f"must be at most {most:g}, not {_short(text)}")
         return value
 
-    def whole(self, name: str, default: str | None = None, *, least: int = 1) -> int:
-        """A whole number of at least ``least``."""
+    def whole(
+        self,
+        name: str,
+        default: str | None = None,
+        *,
+        least: int = 1,
+        most: int = MOST_WHOLE,
+    ) -> int:
+        """A whole number from ``least`` to ``most``."""
         text = self.text(name, default)
         try:
             value = int(text)
         except ValueError:
-            raise self.wrong(name, f"must be a whole number, not {text!r}") from None
+            raise self.wrong(name, f"must be a whole number, not {_short(text)!r}") from None
         if value < least:
-            raise self.wrong(name, f"must be at least {least}, not {text}")
+            raise self.wrong(name, f"must be at least {least}, not {_short(text)}")
+        if value > most:
+            raise self.wrong(name, f"must be at most {most}, not {_short(text)}")
         return value
 
     def flag(self, name: str, default: str) -> bool:
@@ -88,10 +109,26 @@ class Row:
         return text == "true"
 
 
-def header(text: str) -> tuple[str, ...]:
-    """The names in the first line."""
-    first = next(csv.reader(io.StringIO(text)), [])
+def header(path: Path, text: str) -> tuple[str, ...]:
+    """The names in the first line.
+
+    Raises:
+        InvalidInputError: it is no line of a table.
+    """
+    try:
+        first = next(csv.reader(_lines(text)), [])
+    except csv.Error as error:
+        raise InvalidInputError(f"{path.name} line 1: {error}; give a CSV file") from None
     return tuple(name.strip() for name in first)
+
+
+def _lines(text: str) -> io.StringIO:
+    """Lines end as on any system: LF, CR LF, or CR alone."""
+    return io.StringIO(text, newline=None)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
 def rows(path: Path, text: str, needed: Sequence[str], known: Sequence[str] = ()) -> Iterator[Row]:
@@ -101,10 +138,10 @@ def rows(path: Path, text: str, needed: Sequence[str], known: Sequence[str] = ()
         InvalidInputError: columns missing or unknown, a row with too few or too many fields,
             no row at all.
     """
-    names = header(text)
+    names = header(path, text)
     _check_header(path, names, needed, known)
     found = False
-    reader = csv.reader(io.StringIO(text))
+    reader = csv.reader(_lines(text))
     next(reader)
     try:
         for values in reader:

@@ -32,7 +32,7 @@ def format_of(path: Path) -> str:
     Raises:
         InvalidInputError: the file cannot be read, or its header is that of no known format.
     """
-    names = header(read_text(path))
+    names = header(path, read_text(path))
     for name, form in FORMATS.items():
         if form.matches(names):
             return name

@@ -184,6 +184,9 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"run": None, "script": "nosuch.py"}, "script: there is no file nosuch.py in /tmp"),
     ({"script": "a.py"}, "has both run and script; keep one"),
     ({"workdir": "/nosuch"}, "workdir: there is no folder /nosuch"),
+    ({"workdir": "/" + "x" * 3000}, "workdir: there is no folder /xxx"),  # was a 500
+    ({"run": "python " + "x" * 3000 + ".py"}, "run: there is no file xxx"),
+    ({"run": "./" + "x" * 3000}, "run: there is no program"),
     ({"workdir": "here"}, "workdir: here is no absolute path"),
     ({"weight": 0}, "weight: input should be greater than 0, not 0"),
     ({"env": {"a b": "x"}}, "env.a b"),

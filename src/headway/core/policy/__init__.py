@@ -1,5 +1,6 @@
 """One file, one policy; the registry of all of them."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from difflib import get_close_matches
@@ -47,6 +48,8 @@ def _parsed(key: str, text: str, kind: type) -> object:
         value: object = kind(text)
     except ValueError:
         raise InvalidInputError(f"{key} must be of type {kind.__name__}, not {text!r}") from None
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidInputError(f"{key} must be a finite number, not {text!r}")
     return value
 
 

@@ -106,7 +106,7 @@ def _launch(request: JobRequest) -> Launch:
     workdir = Path(request.workdir)
     if not workdir.is_absolute():
         raise InvalidInputError(f"workdir: {workdir} is no absolute path; begin it with /")
-    if not workdir.is_dir():
+    if not os.path.isdir(workdir):  # False for a name too long, where Path.is_dir() raises
         raise InvalidInputError(f"workdir: there is no folder {workdir}; name one that exists")
     command = _command(request)
     program = _program(command[0], workdir, request.env)
@@ -124,7 +124,7 @@ def _script_is_there(field: str, command: Sequence[str], workdir: Path) -> None:
         if word in {"-m", "-c"}:
             return
         if word.endswith((".py", ".sh")):
-            if not (workdir / word).is_file():
+            if not os.path.isfile(workdir / word):
                 raise InvalidInputError(
                     f"{field}: there is no file {word} in {workdir}; name one that exists"
                 )
@@ -147,11 +147,11 @@ def _command(request: JobRequest) -> list[str]:
 
 def _program(name: str, workdir: Path, env: Mapping[str, str]) -> str | None:
     """The full path, so that a worker need not search where its owner would not."""
-    if name.endswith(".py") and (workdir / name).is_file():
+    if name.endswith(".py") and os.path.isfile(workdir / name):
         return name
     if "/" in name:
         path = workdir / name
-        return str(path) if path.is_file() and os.access(path, os.X_OK) else None
+        return str(path) if os.path.isfile(path) and os.access(path, os.X_OK) else None
     found = shutil.which(name, path=env.get("PATH", os.environ.get("PATH")))
     ours = Path(sys.executable)
     if found and name.startswith("python") and Path(found).parent == ours.parent:
