@@ -172,6 +172,28 @@ def test_a_clock_that_goes_back_does_not_take_the_log_with_it(world: Any) -> Non
     assert times == sorted(times)
 
 
+def test_rounds_go_on_when_the_clock_is_set_back(world: Any) -> None:
+    """Past bug: the time stood still until the clock had caught up, an hour without a round."""
+    world.submit("a")
+    world.after(0)
+    world.after(-3600)
+    world.after(59)
+    assert len(world.log(RoundStarted)) == 1
+    world.after(1)
+    assert [event.at_s for event in world.log(RoundStarted)] == [1000.0, 1060.0]
+    world.after(60)
+    assert len(world.log(RoundStarted)) == 3
+
+
+def test_rounds_go_on_when_the_clock_was_set_back_while_the_service_was_down(world: Any) -> None:
+    world.submit("a")
+    world.after(0)
+    world.now_s -= 3600
+    world.start()
+    world.after(60)
+    assert [event.at_s for event in world.log(RoundStarted)] == [1000.0, 1060.0]
+
+
 def test_another_policy_at_a_later_start_is_told_in_the_log(world: Any) -> None:
     world.start()
     assert len(world.log(RunOpened)) == 1

@@ -32,6 +32,7 @@ from headway.engines.base import Engine
 from headway.protocol.messages import AgentReport, Directive
 from headway.protocol.news import news
 from headway.service import judge
+from headway.service.clock import LogClock
 from headway.service.inbox import Inbox, Make
 from headway.service.reads import Board
 from headway.service.reports import Reports
@@ -63,6 +64,7 @@ class Runner(Generic[Memory]):
         self._state: State[Memory] = State(memory=parts.policy.start())
         self._once: set[str] = set()
         self._inbox = Inbox()
+        self._clock = LogClock(parts.clock)
         self._reports = Reports(parts.report_log_s)
         self._hands = Lock()  # on the engine; also keeps an agent's news before what follows
         self._tried_round_s: float | None = None
@@ -87,6 +89,10 @@ class Runner(Generic[Memory]):
         return max(due_s, self._state.now_s)
 
     # --- for other threads
+
+    def now_s(self) -> float:
+        """The time in the log; it runs on even if the clock is set back."""
+        return self._clock.now_s()
 
     def ask(self, make: Make) -> Event:
         """Have an event logged and acted upon; returns when it is kept.
@@ -133,7 +139,8 @@ class Runner(Generic[Memory]):
         for logged in parts.store.load():
             self._state = fold(self._state, logged.event)
             self._note(logged.event)
-        now_s = self._now_s()
+        self._clock.not_before(self._state.now_s)
+        now_s = self.now_s()
         if not judge.same_run(self.board.opened, parts.opening):
             self._take(replace(parts.opening, at_s=now_s))
         for event in judge.node_events(self._state, parts.engine.nodes(), now_s):
@@ -151,7 +158,7 @@ class Runner(Generic[Memory]):
         Raises:
             StoreError: the log cannot be written; nothing that was acknowledged is lost.
         """
-        now_s = self._now_s()
+        now_s = self.now_s()
         with self._hands:
             asked = self._inbox.drain()
             seen = self._observe(now_s)
@@ -172,7 +179,7 @@ class Runner(Generic[Memory]):
     def wait(self, at_most_s: float) -> None:
         """Until there is something to do, or the engine should be asked again."""
         due_s = self.next_round_s
-        left_s = at_most_s if due_s is None else due_s - self._now_s()
+        left_s = at_most_s if due_s is None else due_s - self.now_s()
         self._inbox.wait(min(max(left_s, 0.0), at_most_s))
 
     def close(self) -> None:
@@ -180,10 +187,6 @@ class Runner(Generic[Memory]):
         self._inbox.close()
 
     # --- its steps
-
-    def _now_s(self) -> float:
-        """A log never goes back in time, even if the clock does."""
-        return max(self._parts.clock(), self._state.now_s)
 
     def _observe(self, now_s: float) -> tuple[Event, ...]:
         try:
