@@ -137,6 +137,29 @@ def test_news_of_a_job_that_has_ended_is_kept_and_of_an_unknown_one_is_not(world
     assert [event.job_id for event in world.log(BatchChanged)] == [A]
 
 
+@pytest.mark.parametrize("end", ["finish", "fail", "cancel"])
+def test_what_is_remembered_of_a_job_is_forgotten_at_its_end(world: Any, end: str) -> None:
+    """Past leak: the news and the last report of every job that there ever was were kept."""
+    for number in range(3):
+        world.submit(f"job{number}")
+        world.after(61)
+        world.hear(f"job{number}", report=report(1.0), changes=(change(),), sequence=1)
+        world.after(6)
+        world.hear(f"job{number}", report=report(2.0), changes=(change(),), sequence=2)
+        _do(world, end, 0)
+        world.hear(f"job{number}", report=report(3.0), changes=(change(),), sequence=3)
+        world.after(6)
+    runner = world.runner
+    assert runner.state.jobs == {}
+    for kept in (runner._reports._waiting, runner._reports._taken, runner._reports._heard):
+        assert kept == {}
+    assert runner._told._keys == {}
+    assert len(world.log(BatchChanged)) == (3 if end == "cancel" else 6)  # late: told before
+    told = [event.report.progress_examples for event in world.log(JobReported)]
+    assert told[:2] == [1.0, 2.0]
+    assert 3.0 not in told
+
+
 def test_what_is_past_is_no_news(world: Any) -> None:
     world.submit("a")
     world.after(0)

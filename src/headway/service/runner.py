@@ -11,9 +11,8 @@ import numpy as np
 
 from headway.core.control.commands import Command
 from headway.core.control.events import (
-    BatchChanged,
-    EpochRead,
     Event,
+    JobCancelled,
     JobFailed,
     JobFinished,
     JobReported,
@@ -36,7 +35,8 @@ from headway.service.clock import LogClock
 from headway.service.inbox import Inbox, Make
 from headway.service.reads import Board
 from headway.service.reports import Reports
-from headway.service.store.base import Store, StoreError, once
+from headway.service.store.base import Store, StoreError
+from headway.service.told import Told
 
 _log = logging.getLogger(__name__)
 ANSWER_S = 60.0  # how long a request waits for its event to be kept; a decision may take a while
@@ -62,7 +62,7 @@ class Runner(Generic[Memory]):
     def __init__(self, parts: Parts[Memory]) -> None:
         self._parts = parts
         self._state: State[Memory] = State(memory=parts.policy.start())
-        self._once: set[str] = set()
+        self._told = Told(parts.store)
         self._inbox = Inbox()
         self._clock = LogClock(parts.clock)
         self._reports = Reports(parts.report_log_s)
@@ -115,7 +115,7 @@ class Runner(Generic[Memory]):
             if judge.has_started(self._state.jobs.get(job_id), message):
                 started = JobStarted(at_s=0.0, job_id=job_id, generation=message.generation)
                 self._inbox.put(_at(started))
-            if known:
+            if job_id in self._state.jobs:
                 self._reports.put(message)
             try:
                 directive = self._parts.engine.hear(message)
@@ -170,6 +170,7 @@ class Runner(Generic[Memory]):
             for report in self._last_words(event, now_s):
                 self._try(report)
             self._try(event)
+        self._reports.keep(self._state.jobs)
         for report in self._reports.due(now_s):
             self._try(report)
         due_s = self.next_round_s
@@ -208,6 +209,8 @@ class Runner(Generic[Memory]):
     def _answer(self, make: Make, done: Future[Event], now_s: float) -> None:
         try:
             event = make(now_s)
+            for report in self._last_words(event, now_s):
+                self._take(report)
             self._take(event)
         except StoreError:
             raise
@@ -232,7 +235,7 @@ class Runner(Generic[Memory]):
 
     def _last_words(self, event: Event, now_s: float) -> list[JobReported]:
         """What a job said before it stopped or ended."""
-        if isinstance(event, JobStopped | JobFinished | JobFailed):
+        if isinstance(event, JobStopped | JobFinished | JobFailed | JobCancelled):
             return self._reports.of(event.job_id, now_s)
         return []
 
@@ -245,7 +248,7 @@ class Runner(Generic[Memory]):
 
     def _take(self, event: Event) -> None:
         """Fold it, keep it, and keep what must be done about it - in this order."""
-        told_before = isinstance(event, BatchChanged | EpochRead) and once(event) in self._once
+        told_before = self._told.before(event, active=self._active(event))
         if told_before or not judge.is_news(self._state, event):
             return
         parts = self._parts
@@ -258,9 +261,11 @@ class Runner(Generic[Memory]):
         self._retry = self._retry or bool(commands)
 
     def _note(self, event: Event) -> None:
-        if isinstance(event, BatchChanged | EpochRead):
-            self._once.add(str(once(event)))
+        self._told.note(event, active=self._active(event))
         self.board.record(event, self._state)
+
+    def _active(self, event: Event) -> bool:
+        return getattr(event, "job_id", None) in self._state.jobs
 
     def _apply_pending(self) -> None:
         """Carry the outbox to the engine; what fails is tried again at the next round."""
