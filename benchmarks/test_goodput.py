@@ -1,13 +1,11 @@
-"""Speed of the (m, s) search and of the fit; counts are asserted, seconds only reported."""
+"""Speed of the fit; counts are asserted, seconds only reported."""
 
 import numpy as np
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from headway.core.model.fit import fit
-from headway.core.model.goodput import JobModels
 from headway.core.model.objective import Observations
-from headway.core.model.speedup import FairShare, speedup_table
 from headway.core.model.throughput import grad_time_s, step_time_s
 
 # alpha_grad ... gamma, M0, M_max, least and most m, phi: like the six models of Pollux
@@ -21,32 +19,6 @@ KINDS = np.array(
         (0.064, 0.0045, 0.048, 0.023, 0.32, 0.0062, 2.48, 200, 12800, 20, 200, 1.1e4),
     ]
 )
-
-
-def models(jobs: int) -> JobModels:
-    rng = np.random.default_rng(0)
-    rows = KINDS[rng.integers(0, len(KINDS), jobs)]
-    theta = rows[:, :7] * rng.lognormal(0, 0.1, (jobs, 7))
-    theta[:, 6] = np.clip(theta[:, 6], 1, 10)
-    sizes = rows[:, 7:11].astype(np.int64)
-    return JobModels(
-        theta=theta,
-        noise_scale=rows[:, 11] * rng.lognormal(0, 1, jobs),
-        initial_batch_size=sizes[:, 0],
-        max_batch_size=sizes[:, 1],
-        min_batch_per_gpu=sizes[:, 2],
-        max_batch_per_gpu=sizes[:, 3],
-        max_accum_steps=np.full(jobs, 15),
-        adapts=np.ones(jobs, dtype=np.bool_),
-    )
-
-
-@pytest.mark.parametrize("jobs", [60, 1000])
-def test_speedups_of_jobs_on_67_placements(benchmark: BenchmarkFixture, jobs: int) -> None:
-    fair = FairShare(gpus=np.ones(jobs, np.int64), several_nodes=np.zeros(jobs, np.bool_))
-    local, several = np.arange(1, 5), np.arange(2, 65)
-    table = benchmark(speedup_table, models(jobs), fair, local, several)
-    assert np.count_nonzero(table.one_node) == jobs * 4
 
 
 @pytest.mark.parametrize("warm", [False, True], ids=["cold", "warm"])

@@ -102,10 +102,9 @@ def test_the_news_of_a_run(stage: Maker) -> None:
     first = job.run(lambda tick: train(tick, epochs=200), yield_at=600)
     assert first.codes == [YIELDED]
     assert first.news[0].stepped
-    assert first.reports[0].restart_s is None
     assert first.reports[0].fit_error is not None
     last = job.run(lambda tick: train(tick, epochs=200)).reports[-1]
-    assert last.restart_s is not None
+    assert last.restart_s is None  # for the agent to measure, by one clock
     assert (last.samples, last.progress_examples) == (20_000, 20_000.0)
     assert (last.batch_size, last.batch_per_gpu, last.accum_steps) == (32, 32, 0)
     assert last.metric == 199 / 2

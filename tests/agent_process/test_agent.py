@@ -3,13 +3,15 @@
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
-from headway.protocol.messages import AgentPhase, EpochCount
+from headway.protocol.messages import AgentPhase, EpochCount, WorkerNews, encode
+from headway.testing.stores import report
 
 # a worker that tells of headway by hand, so that nothing but the agent is tested here
 ELASTIC = """
@@ -54,6 +56,26 @@ def test_a_job_that_fails_says_why_in_one_line(stage: Stage, script: str, line: 
     assert line in failed.message
     assert "\n" not in failed.message
     assert stage.where.result() == failed
+
+
+def test_the_restart_delay_is_from_the_order_to_yield_to_the_first_step(stage: Stage) -> None:
+    """Past bug: workers told one of their own, measured by another clock, and that was believed."""
+    told = replace(report(1.0), restart_s=1e6)
+    news = encode(WorkerNews(stepped=True, report=told)).decode()
+    stage.play.tell(1, 0)
+    stage.start(
+        ELASTIC.replace(
+            'print(json.dumps({"stepped": True}), file=news)', f"print({news!r}, file=news)"
+        )
+    )
+    first = stage.until_phase(AgentPhase.RUNNING, 1)
+    stage.play.tell(2, 0)
+    second = stage.until_phase(AgentPhase.RUNNING, 2)
+    assert first.report is not None
+    assert first.report.restart_s is None
+    assert second.report is not None
+    assert second.report.restart_s is not None
+    assert 0 < second.report.restart_s < 1e6
 
 
 def test_a_missing_script_is_named(stage: Stage) -> None:

@@ -73,6 +73,11 @@ def test_a_range_and_a_list_of_sizes() -> None:
     assert GpuBounds().allowed(64) == (1,)
 
 
+def test_the_smallest_size_is_one_that_may_be_held() -> None:
+    """Past bug: the first of the sizes, even where the job may not hold so few."""
+    assert GpuBounds(min_gpus=3, max_gpus=8, sizes=(2, 4, 8)).smallest == 4
+
+
 @given(clusters())
 def test_a_cluster_has_the_gpus_of_its_nodes(cluster: tuple[Node, ...]) -> None:
     snapshot = Snapshot(now_s=0.0, round_index=0, round_s=60.0, nodes=cluster, jobs=())

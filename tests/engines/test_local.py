@@ -59,6 +59,17 @@ def test_a_job_that_comes_to_its_end_is_finished(engine: LockedEngine, launch: L
     engine.apply(run(engine, job, 3, 3))
     assert engine.holds() == {}
     assert engine.inner._jobs == {}  # type: ignore[attr-defined]
+    assert engine.inner._applied == {}  # type: ignore[attr-defined]
+
+
+def test_a_cancelled_job_is_forgotten(engine: LockedEngine, launch: Launcher) -> None:
+    """Past leak: the keys of all commands ever applied were kept."""
+    job = a_job("a", launch("python", "elastic.py"))
+    engine.apply(run(engine, job, 1, 1))
+    observe_until(engine, started(job, 1))
+    engine.apply(stop(job, 1, StopReason.CANCEL))
+    observe_until(engine, lambda _: engine.inner._jobs == {})  # type: ignore[attr-defined]
+    assert engine.inner._applied == {}  # type: ignore[attr-defined]
 
 
 def test_no_worker_outlives_a_killed_agent(

@@ -137,6 +137,29 @@ def test_news_of_a_job_that_has_ended_is_kept_and_of_an_unknown_one_is_not(world
     assert [event.job_id for event in world.log(BatchChanged)] == [A]
 
 
+@pytest.mark.parametrize("end", ["finish", "fail", "cancel"])
+def test_what_is_remembered_of_a_job_is_forgotten_at_its_end(world: Any, end: str) -> None:
+    """Past leak: the news and the last report of every job that there ever was were kept."""
+    for number in range(3):
+        world.submit(f"job{number}")
+        world.after(61)
+        world.hear(f"job{number}", report=report(1.0), changes=(change(),), sequence=1)
+        world.after(6)
+        world.hear(f"job{number}", report=report(2.0), changes=(change(),), sequence=2)
+        _do(world, end, 0)
+        world.hear(f"job{number}", report=report(3.0), changes=(change(),), sequence=3)
+        world.after(6)
+    runner = world.runner
+    assert runner.state.jobs == {}
+    for kept in (runner._reports._waiting, runner._reports._taken, runner._reports._heard):
+        assert kept == {}
+    assert runner._told._keys == {}
+    assert len(world.log(BatchChanged)) == (3 if end == "cancel" else 6)  # late: told before
+    told = [event.report.progress_examples for event in world.log(JobReported)]
+    assert told[:2] == [1.0, 2.0]
+    assert 3.0 not in told
+
+
 def test_what_is_past_is_no_news(world: Any) -> None:
     world.submit("a")
     world.after(0)
@@ -170,6 +193,28 @@ def test_a_clock_that_goes_back_does_not_take_the_log_with_it(world: Any) -> Non
     world.hear("a", changes=(change(),))
     times = [event.at_s for event in world.log()]
     assert times == sorted(times)
+
+
+def test_rounds_go_on_when_the_clock_is_set_back(world: Any) -> None:
+    """Past bug: the time stood still until the clock had caught up, an hour without a round."""
+    world.submit("a")
+    world.after(0)
+    world.after(-3600)
+    world.after(59)
+    assert len(world.log(RoundStarted)) == 1
+    world.after(1)
+    assert [event.at_s for event in world.log(RoundStarted)] == [1000.0, 1060.0]
+    world.after(60)
+    assert len(world.log(RoundStarted)) == 3
+
+
+def test_rounds_go_on_when_the_clock_was_set_back_while_the_service_was_down(world: Any) -> None:
+    world.submit("a")
+    world.after(0)
+    world.now_s -= 3600
+    world.start()
+    world.after(60)
+    assert [event.at_s for event in world.log(RoundStarted)] == [1000.0, 1060.0]
 
 
 def test_another_policy_at_a_later_start_is_told_in_the_log(world: Any) -> None:

@@ -1,6 +1,6 @@
 """Jobs, policies and runs that are simple enough to be reckoned by hand."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -139,11 +139,13 @@ class Kit:
     def workload(self, *jobs: JobSpec, profile: ModelledProfile | None = None) -> Workload:
         return workload("toys", [(job, "toy") for job in jobs], {"toy": profile or make_toy()})
 
-    def run(self, setup: Setup, policy: Policy, name: str = "test") -> tuple[list[Event], Setup]:
-        """The log of a run."""
+    def run(
+        self, setup: Setup, policy: Policy, name: str = "test", befalls: Sequence[Event] = ()
+    ) -> tuple[list[Event], Setup]:
+        """The log of a run; what befalls it is put among the events that are given."""
         log: list[Event] = []
         fair = references(setup.workload, [node.gpus for node in setup.cluster.nodes])
-        simulate(setup, policy, opening(setup, name, {}), fair, log.append)
+        simulate(setup, policy, opening(setup, name, {}), (*fair, *befalls), log.append)
         return log, setup
 
     def cluster(self, text: str = "2x4") -> Cluster:

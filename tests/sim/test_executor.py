@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from headway.core.control.events import (
     BatchChanged,
     Event,
+    JobCancelled,
     JobFinished,
     JobReported,
     JobStarted,
@@ -21,6 +22,8 @@ from headway.core.control.events import (
     RoundDecided,
     RoundStarted,
 )
+from headway.core.ids import JobId
+from headway.core.policy import make
 from headway.core.types import Allocation, BatchMode
 from headway.sim.driver import Setup
 from headway.sim.executor import MAX_IDLE_ROUNDS
@@ -52,6 +55,7 @@ class Auditor:
     nodes: dict[str, int] = field(default_factory=dict)
     jobs: dict[str, Book] = field(default_factory=dict)
     finished: set[str] = field(default_factory=set)
+    cancelled: set[str] = field(default_factory=set)
     now_s: float = 0.0
 
     def read(self, log: list[Event]) -> None:
@@ -96,6 +100,11 @@ class Auditor:
                 self.settle(book)
                 assert book.progress == pytest.approx(12_000, rel=1e-9)
                 self.finished.add(event.job_id)
+            case JobCancelled():
+                del self.jobs[event.job_id]
+                self.cancelled.add(event.job_id)
+            case JobReported() | BatchChanged() | JobStopped():
+                assert event.job_id in self.jobs
             case _:
                 pass
 
@@ -137,6 +146,35 @@ def test_work_is_rate_times_time_and_no_gpu_is_held_twice(
     auditor = Auditor(restart_s)
     auditor.read(log)
     assert len(auditor.finished) == len(jobs)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    arrivals=st.lists(st.floats(0, 300), min_size=1, max_size=6),
+    cancels=st.lists(st.tuples(st.floats(0, 500), st.integers(0, 5)), max_size=6),
+)
+def test_a_cancelled_job_is_gone_and_nothing_that_it_would_have_done_happens(
+    kit: Any, seed: int, arrivals: list[float], cancels: list[tuple[float, int]]
+) -> None:
+    """Past bug: a KeyError, and a job that was cancelled finished all the same."""
+    jobs = [kit.job(f"j{at}", submitted_s=s, gpus=2 + at) for at, s in enumerate(arrivals)]
+    setup = setup_of(kit, kit.workload(*jobs), restart_s=3.0, seed=seed)
+    befalls = [JobCancelled(at_s=s, job_id=JobId(f"j{at}")) for s, at in cancels]
+    log, _ = kit.run(setup, kit.shuffle(), befalls=befalls)
+    auditor = Auditor(3.0)
+    auditor.read(log)
+    assert auditor.finished | auditor.cancelled == {job.job_id for job in jobs}
+    assert auditor.finished.isdisjoint(auditor.cancelled)
+
+
+@pytest.mark.parametrize("policy", ["fifo", "las", "pollux"])
+def test_a_job_that_comes_after_the_only_one_was_cancelled_runs(kit: Any, policy: str) -> None:
+    jobs = kit.job("a"), kit.job("b", submitted_s=200.0)
+    cancelled = JobCancelled(at_s=45.0, job_id=JobId("a"))
+    setup = setup_of(kit, kit.workload(*jobs), restart_s=3.0)
+    log, _ = kit.run(setup, make(policy, {}), befalls=[cancelled])
+    assert [event.job_id for event in log if isinstance(event, JobFinished)] == ["b"]
 
 
 def with_losses(setup: Setup, losses: list[tuple[float, int, float]]) -> Any:

@@ -15,7 +15,6 @@ class Context:
     """All that a worker was told at its start."""
 
     orders: WorkerOrders
-    ordered_s: float  # when the orders were written: the start of this generation
     worker: int = 0
     workers: int = 1
     local_worker: int = 0
@@ -44,7 +43,7 @@ def from_environment(env: Mapping[str, str] = os.environ) -> Context | None:
     if path is None:
         return None
     try:
-        orders, ordered_s = Path(path).read_bytes(), Path(path).stat().st_mtime
+        orders = Path(path).read_bytes()
     except OSError as error:
         raise InvalidInputError(f"{ORDERS}: {error}") from None
     workers = _count(env, "WORLD_SIZE", 1)
@@ -54,7 +53,6 @@ def from_environment(env: Mapping[str, str] = os.environ) -> Context | None:
         raise InvalidInputError(f"{RENDEZVOUS} is missing, but WORLD_SIZE is {workers}")
     return Context(
         orders=decode_orders(orders),
-        ordered_s=ordered_s,
         worker=_count(env, "RANK", 0),
         workers=workers,
         local_worker=_count(env, "LOCAL_RANK", 0),

@@ -31,30 +31,20 @@ class Desk:
     """Keeps what is told about this worker's job; only worker 0 sends it."""
 
     def __init__(self, context: Context, folder: Path) -> None:
-        self.save_s = 0.0  # that the last checkpoint took
         self.metric: float | None = None  # the owner's, last value
         self._context = context
         self._reporter = Reporter(context.news_fd if context.first else None)
         self._decisions = LineLog(folder / "decisions.jsonl")
         self._stepped = False
-        self._resumed = False
-        self._restart_s: float | None = None
         self._reported_s = time.perf_counter()
         self._loss: Tensor | float = 0.0
         self._losses = 0
-
-    def resumed(self, save_s: float, metric: float | None) -> None:
-        """This generation goes on from a checkpoint whose writing took so long."""
-        self.save_s, self.metric, self._resumed = save_s, metric, True
 
     def stepped(self) -> None:
         """All workers have made a step; the first time, that is news."""
         if self._stepped:
             return
         self._stepped = True
-        if self._resumed:
-            since_orders_s = time.time() - self._context.ordered_s
-            self._restart_s = max(since_orders_s, 0.0) + self.save_s
         self._reporter.send(WorkerNews(stepped=True))
 
     def hear_loss(self, loss: Tensor | float | None) -> None:
@@ -63,9 +53,8 @@ class Desk:
             self._loss = self._loss + (loss.detach() if isinstance(loss, Tensor) else loss)
             self._losses += 1
 
-    def saved(self, epochs: tuple[EpochCount, ...], *, took_s: float) -> None:
+    def saved(self, epochs: tuple[EpochCount, ...]) -> None:
         """A checkpoint is written, and these epochs with it."""
-        self.save_s = took_s
         if epochs:
             self._reporter.send(WorkerNews(epochs=epochs))
 
@@ -109,7 +98,10 @@ class Desk:
         return self._context.first and time.perf_counter() - self._reported_s >= every_s
 
     def report(self, progress: Progress, split: Split, noise: NoiseScale, fit: Fit) -> None:
-        """How the job is doing; nothing while its speed is unknown."""
+        """How the job is doing; nothing while its speed is unknown.
+
+        The restart delay is for the agent to add: it alone was there before this generation.
+        """
         self._reported_s = time.perf_counter()
         if not isfinite(fit.error):
             return
@@ -122,7 +114,6 @@ class Desk:
             batch_per_gpu=split.batch_per_gpu,
             accum_steps=split.accum_steps,
             batch_size=split.batch_size,
-            restart_s=self._restart_s,
             fit_error=fit.error,
             noise_scale_error=noise.error(),
             metric=self.metric,

@@ -88,7 +88,7 @@ class Loop:
         saved = self.saver.saved("loop")
         if saved is not None:
             old = Split(saved["batch_size"], saved["workers"], saved["batch_per_gpu"])
-            self.desk.resumed(saved["save_s"], saved["metric"])
+            self.desk.metric = saved["metric"]
             if old != self._split:
                 self._changed(old, 1.0, "another allocation")
             self._look_for_better()
@@ -193,11 +193,10 @@ class Loop:
 
     def save(self) -> None:
         """A collective: checkpoint now."""
-        began_s = time.perf_counter()
         counts = np.zeros(0, dtype=np.int32) if self.loader is None else self.loader.counts
         safe = self.saver.save({"cursor": asdict(self.cursor), "loop": self._state()}, counts)
         self._saved_s = time.perf_counter()
-        self.desk.saved(safe, took_s=self._saved_s - began_s)
+        self.desk.saved(safe)
 
     def leave(self) -> None:
         """Nothing more is to be said or done together."""
@@ -284,6 +283,5 @@ class Loop:
             "batch_size": split.batch_size,
             "workers": split.workers,
             "batch_per_gpu": split.batch_per_gpu,
-            "save_s": self.desk.save_s,
             "metric": self.desk.metric,
         }

@@ -110,9 +110,7 @@ class Supervisor:
             self._ordered_s = None
 
     def _with_restart(self, report: JobReport) -> JobReport:
-        return (
-            report if report.restart_s is not None else replace(report, restart_s=self._restart_s)
-        )
+        return replace(report, restart_s=self._restart_s)
 
     def _reap(self) -> bool:
         """Bury who has died; whether no child is left, not even an adopted one."""

@@ -102,7 +102,10 @@ class GpuBounds:
 
     @property
     def smallest(self) -> int:
-        return self.min_gpus if self.sizes is None else self.sizes[0]
+        """The least count that may be held; ``min_gpus`` where no size is inside the bounds."""
+        if self.sizes is None:
+            return self.min_gpus
+        return next(iter(self.allowed(self.max_gpus)), self.min_gpus)
 
     def allowed(self, at_most: int) -> tuple[int, ...]:
         """The counts that may be held, ascending, none above ``at_most``."""

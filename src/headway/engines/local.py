@@ -52,7 +52,7 @@ class LocalEngine:
         )
         self._table = SlotTable(slots.count)
         self._jobs: dict[JobId, LocalJob] = {}
-        self._applied: set[str] = set()
+        self._applied: dict[JobId, set[str]] = {}  # of jobs that have not ended
         self._events: list[Event] = []
 
     def nodes(self) -> tuple[Node, ...]:
@@ -65,10 +65,11 @@ class LocalEngine:
 
     def apply(self, command: Command) -> None:
         """Begin to make a command true; it goes on in ``hear`` and ``observe``."""
-        if command.key in self._applied:
-            return
-        self._applied.add(command.key)
         job_id = command.job.job_id if isinstance(command, RunJob) else command.job_id
+        applied = self._applied.setdefault(job_id, set())
+        if command.key in applied:
+            return
+        applied.add(command.key)
         job = self._jobs.pop(job_id, None) or LocalJob(job_id, self._where(job_id))
         self._jobs[job_id] = job  # to the end of the queue
         job.wanted = command
@@ -77,7 +78,8 @@ class LocalEngine:
     def adopt(self, wanted: Sequence[RunJob]) -> None:
         """Find the agents that outlived the service, and what is left of those that did not."""
         runs = {run.job.job_id: run for run in wanted}
-        self._applied.update(run.key for run in wanted)
+        for run in wanted:
+            self._applied.setdefault(run.job.job_id, set()).add(run.key)
         found = marked()
         known = [JobId(path.name) for path in sorted(self._jobs_dir.glob("*")) if path.is_dir()]
         for job_id in dict.fromkeys([*runs, *known]):
@@ -246,6 +248,7 @@ class LocalEngine:
             )
         job.ended = True
         job.wanted = None
+        self._applied.pop(job.job_id, None)
         self._keep(job, ())
         job.dismiss()
 
@@ -279,6 +282,9 @@ class LocalEngine:
     def _conclude(self, job: LocalJob, message: str) -> None:
         """Nothing of this job is alive: it has ended, or it is stopped."""
         result = job.where.result()
+        cancelled = isinstance(job.wanted, StopJob) and job.wanted.why is StopReason.CANCEL
+        if result is not None or job.ended or cancelled:
+            self._applied.pop(job.job_id, None)
         if result is not None and not job.ended:
             if result.sequence > job.sequence:
                 self._events += told(result)

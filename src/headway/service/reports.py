@@ -1,5 +1,6 @@
 """The last report of each job, until it is worth a line in the log."""
 
+from collections.abc import Container
 from threading import Lock
 from typing import final
 
@@ -53,6 +54,13 @@ class Reports:
         """That of one job, if there is one."""
         with self._lock:
             return self._take([job_id] if job_id in self._waiting else [], now_s)
+
+    def keep(self, jobs: Container[JobId]) -> None:
+        """Forget all jobs but these."""
+        with self._lock:
+            for known in (self._waiting, self._taken, self._heard):
+                for job_id in [job_id for job_id in known if job_id not in jobs]:
+                    del known[job_id]
 
     def _old(self, job_id: JobId, now_s: float) -> bool:
         return job_id not in self._taken or now_s - self._taken[job_id][0] >= self._every_s

@@ -11,9 +11,8 @@ import numpy as np
 
 from headway.core.control.commands import Command
 from headway.core.control.events import (
-    BatchChanged,
-    EpochRead,
     Event,
+    JobCancelled,
     JobFailed,
     JobFinished,
     JobReported,
@@ -32,10 +31,12 @@ from headway.engines.base import Engine
 from headway.protocol.messages import AgentReport, Directive
 from headway.protocol.news import news
 from headway.service import judge
+from headway.service.clock import LogClock
 from headway.service.inbox import Inbox, Make
 from headway.service.reads import Board
 from headway.service.reports import Reports
-from headway.service.store.base import Store, StoreError, once
+from headway.service.store.base import Store, StoreError
+from headway.service.told import Told
 
 _log = logging.getLogger(__name__)
 ANSWER_S = 60.0  # how long a request waits for its event to be kept; a decision may take a while
@@ -61,8 +62,9 @@ class Runner(Generic[Memory]):
     def __init__(self, parts: Parts[Memory]) -> None:
         self._parts = parts
         self._state: State[Memory] = State(memory=parts.policy.start())
-        self._once: set[str] = set()
+        self._told = Told(parts.store)
         self._inbox = Inbox()
+        self._clock = LogClock(parts.clock)
         self._reports = Reports(parts.report_log_s)
         self._hands = Lock()  # on the engine; also keeps an agent's news before what follows
         self._tried_round_s: float | None = None
@@ -88,6 +90,10 @@ class Runner(Generic[Memory]):
 
     # --- for other threads
 
+    def now_s(self) -> float:
+        """The time in the log; it runs on even if the clock is set back."""
+        return self._clock.now_s()
+
     def ask(self, make: Make) -> Event:
         """Have an event logged and acted upon; returns when it is kept.
 
@@ -109,7 +115,7 @@ class Runner(Generic[Memory]):
             if judge.has_started(self._state.jobs.get(job_id), message):
                 started = JobStarted(at_s=0.0, job_id=job_id, generation=message.generation)
                 self._inbox.put(_at(started))
-            if known:
+            if job_id in self._state.jobs:
                 self._reports.put(message)
             try:
                 directive = self._parts.engine.hear(message)
@@ -133,7 +139,8 @@ class Runner(Generic[Memory]):
         for logged in parts.store.load():
             self._state = fold(self._state, logged.event)
             self._note(logged.event)
-        now_s = self._now_s()
+        self._clock.not_before(self._state.now_s)
+        now_s = self.now_s()
         if not judge.same_run(self.board.opened, parts.opening):
             self._take(replace(parts.opening, at_s=now_s))
         for event in judge.node_events(self._state, parts.engine.nodes(), now_s):
@@ -151,7 +158,7 @@ class Runner(Generic[Memory]):
         Raises:
             StoreError: the log cannot be written; nothing that was acknowledged is lost.
         """
-        now_s = self._now_s()
+        now_s = self.now_s()
         with self._hands:
             asked = self._inbox.drain()
             seen = self._observe(now_s)
@@ -163,6 +170,7 @@ class Runner(Generic[Memory]):
             for report in self._last_words(event, now_s):
                 self._try(report)
             self._try(event)
+        self._reports.keep(self._state.jobs)
         for report in self._reports.due(now_s):
             self._try(report)
         due_s = self.next_round_s
@@ -172,7 +180,7 @@ class Runner(Generic[Memory]):
     def wait(self, at_most_s: float) -> None:
         """Until there is something to do, or the engine should be asked again."""
         due_s = self.next_round_s
-        left_s = at_most_s if due_s is None else due_s - self._now_s()
+        left_s = at_most_s if due_s is None else due_s - self.now_s()
         self._inbox.wait(min(max(left_s, 0.0), at_most_s))
 
     def close(self) -> None:
@@ -180,10 +188,6 @@ class Runner(Generic[Memory]):
         self._inbox.close()
 
     # --- its steps
-
-    def _now_s(self) -> float:
-        """A log never goes back in time, even if the clock does."""
-        return max(self._parts.clock(), self._state.now_s)
 
     def _observe(self, now_s: float) -> tuple[Event, ...]:
         try:
@@ -205,6 +209,8 @@ class Runner(Generic[Memory]):
     def _answer(self, make: Make, done: Future[Event], now_s: float) -> None:
         try:
             event = make(now_s)
+            for report in self._last_words(event, now_s):
+                self._take(report)
             self._take(event)
         except StoreError:
             raise
@@ -229,7 +235,7 @@ class Runner(Generic[Memory]):
 
     def _last_words(self, event: Event, now_s: float) -> list[JobReported]:
         """What a job said before it stopped or ended."""
-        if isinstance(event, JobStopped | JobFinished | JobFailed):
+        if isinstance(event, JobStopped | JobFinished | JobFailed | JobCancelled):
             return self._reports.of(event.job_id, now_s)
         return []
 
@@ -242,7 +248,7 @@ class Runner(Generic[Memory]):
 
     def _take(self, event: Event) -> None:
         """Fold it, keep it, and keep what must be done about it - in this order."""
-        told_before = isinstance(event, BatchChanged | EpochRead) and once(event) in self._once
+        told_before = self._told.before(event, active=self._active(event))
         if told_before or not judge.is_news(self._state, event):
             return
         parts = self._parts
@@ -255,9 +261,11 @@ class Runner(Generic[Memory]):
         self._retry = self._retry or bool(commands)
 
     def _note(self, event: Event) -> None:
-        if isinstance(event, BatchChanged | EpochRead):
-            self._once.add(str(once(event)))
+        self._told.note(event, active=self._active(event))
         self.board.record(event, self._state)
+
+    def _active(self, event: Event) -> bool:
+        return getattr(event, "job_id", None) in self._state.jobs
 
     def _apply_pending(self) -> None:
         """Carry the outbox to the engine; what fails is tried again at the next round."""

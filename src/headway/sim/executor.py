@@ -2,7 +2,8 @@
 
 Between two moments at which something may be decided (a round, a node that comes or goes) a job's
 life is determined. So at each such moment every job is advanced to the next one, and what happens
-to it on the way becomes events; none of them can turn out to be wrong later.
+to it on the way becomes events; none of them can turn out to be wrong later, unless the job is
+cancelled, and then ``forward`` drops them.
 """
 
 import math
@@ -116,7 +117,8 @@ class Executor:
                 self._agents.start(job, adapts=command.adapts)
             case StopJob():
                 self._holding.pop(command.job_id, None)
-                if state.jobs[command.job_id].phase is Phase.STOPPING:
+                job_state = state.jobs.get(command.job_id)  # none of a job that was cancelled
+                if job_state is not None and job_state.phase is Phase.STOPPING:
                     push(
                         JobStopped(at_s=now_s, job_id=command.job_id, generation=command.generation)
                     )

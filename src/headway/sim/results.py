@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from headway.core.control.events import Event, JobReferenced
 from headway.core.errors import UnavailableError
@@ -76,8 +76,7 @@ def _run(
 
         def record(event: Event) -> None:
             meter.add(event)
-            if log is not None:
-                log.write(encode(event) + b"\n")
+            log(event)
 
         run = simulate(
             setup,
@@ -91,15 +90,30 @@ def _run(
 
 
 @contextmanager
-def _log(out: Path | None, policy: str) -> Iterator[BinaryIO | None]:
-    """The event log of a policy, open for writing; nothing where none is kept."""
+def _log(out: Path | None, policy: str) -> Iterator[Callable[[Event], None]]:
+    """Writes the event log of a policy; nothing where none is kept."""
     if out is None:
-        yield None
+        yield lambda event: None
         return
     path = out / policy / LOG
-    try:
+    with _writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("wb") as file:
-            yield file
+        file = path.open("wb")
+
+    def write(event: Event) -> None:
+        with _writing(path):
+            file.write(encode(event) + b"\n")
+
+    try:
+        yield write
+    finally:
+        with _writing(path):
+            file.close()
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise UnavailableError(f"{path} cannot be written: {error.strerror}") from None

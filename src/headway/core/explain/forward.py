@@ -12,7 +12,16 @@ from typing import Any
 import numpy as np
 
 from headway.core.control.commands import Command
-from headway.core.control.events import Event
+from headway.core.control.events import (
+    BatchChanged,
+    Event,
+    JobCancelled,
+    JobFailed,
+    JobFinished,
+    JobReported,
+    JobStarted,
+    JobStopped,
+)
 from headway.core.control.state import Memory, State
 from headway.core.control.step import records, step
 from headway.core.policy.base import Policy
@@ -41,6 +50,9 @@ class Queue:
         return len(self._heap)
 
 
+OF_ACTIVE_JOBS = (
+    JobStarted | JobReported | BatchChanged | JobStopped | JobFinished | JobFailed | JobCancelled
+)
 Effects = Callable[[State[Any], Event, tuple[Command, ...], Push], None]
 """What the world does about an event and its commands: it pushes the events that will follow."""
 
@@ -53,9 +65,14 @@ def forward(
     effects: Effects,
     record: Callable[[Event], None],
 ) -> State[Memory]:
-    """Run until nothing more will happen; ``record`` is told everything that did."""
+    """Run until nothing more will happen; ``record`` is told everything that did.
+
+    What was pushed about a job that has been cancelled since does not happen.
+    """
     while queue:
         event = queue.pop()
+        if isinstance(event, OF_ACTIVE_JOBS) and event.job_id not in state.jobs:
+            continue
         state, commands = step(state, event, policy, rng)
         for recorded in records(event, state):
             record(recorded)

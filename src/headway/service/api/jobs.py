@@ -1,6 +1,5 @@
 """Jobs: submit, list, show, cancel, and what they print."""
 
-import time
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
@@ -62,11 +61,11 @@ def submit(
 
 def _dry(request: JobRequest, here: Desk, gpus: int) -> Dry:
     job_id = here.runner.board.free_id(request.name)
-    spec = admit(request, job_id, time.time(), gpus)
+    spec = admit(request, job_id, here.runner.now_s(), gpus)
     state = here.runner.state
     free = gpus - sum(job.allocation.gpus for job in state.jobs.values())
     due_s = here.runner.next_round_s
-    wait_s = 0.0 if due_s is None else max(due_s - time.time(), 0.0)
+    wait_s = 0.0 if due_s is None else max(due_s - here.runner.now_s(), 0.0)
     message = (
         f"valid: {job_id} may hold {spec.gpus.smallest} to {spec.gpus.max_gpus} GPUs; {free} of "
         f"{gpus} are free, {len(state.jobs)} other jobs are active; policy "
@@ -80,7 +79,7 @@ def list_jobs(
     here: Here, ended: Annotated[bool, Query(description="those that have ended too")] = False
 ) -> JobList:
     """Active jobs, or all."""
-    now_s = time.time()
+    now_s = here.runner.now_s()
     records = here.runner.board.jobs()
     shown = [views.summary(record, now_s) for record in records if ended or not record.phase.ended]
     return JobList(jobs=shown)
@@ -89,7 +88,7 @@ def list_jobs(
 @router.get("/{job_id}", summary="Show one job", responses=NOT_FOUND)
 def show(job_id: str, here: Here) -> JobDetail:
     """All there is: phase, allocation, the last decision with its numbers, the history."""
-    return views.detail(here.job(job_id), time.time())
+    return views.detail(here.job(job_id), here.runner.now_s())
 
 
 @router.delete("/{job_id}", summary="Cancel a job", responses=NOT_FOUND)
@@ -99,7 +98,7 @@ def cancel(job_id: str, here: Here) -> JobDetail:
     if not record.phase.ended:
         known = record.job.spec.job_id
         here.runner.ask(lambda now_s: JobCancelled(at_s=now_s, job_id=known))
-    return views.detail(here.job(job_id), time.time())
+    return views.detail(here.job(job_id), here.runner.now_s())
 
 
 @router.post("/{job_id}/cancel", summary="Cancel a job", responses=NOT_FOUND)
