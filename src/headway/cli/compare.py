@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from textwrap import fill
 
 import click
 
@@ -19,6 +20,7 @@ from headway.report.spread import Spread, over_seeds
 from headway.sim.results import Result, run_all
 
 SEEDS = 3
+TEXT = 80  # columns
 Runs = Mapping[str, Sequence[Result]]  # of each policy, one for each seed
 
 
@@ -132,7 +134,7 @@ def _print(runs: Runs, seeds: int) -> None:
     print_table(
         ("policy", *(f"{policy}  " for policy in runs)), cells, right=[f"{p}  " for p in runs]
     )
-    click.echo(how_shown(seeds, len(runs)).replace("marked", "marked *"))
+    click.echo(fill(how_shown(seeds, len(runs)).replace("marked", "marked *"), TEXT))
 
 
 def _answer(scenario: Scenario, seeds: Sequence[int], runs: Runs) -> Mapping[str, object]:

@@ -72,8 +72,7 @@ def job_charts(courses: Mapping[str, Course], count: int = 4) -> Group:
         f"The {len(largest)} jobs that held the most GPU time under {first}. Before a job's first "
         "report, and where a policy reads none, the batch size is the one it was submitted with."
     )
-    until_s = _until_s(courses)
-    charts = [chart for job in largest for chart in _job(job, courses, until_s)]
+    charts = [chart for job in largest for chart in _job(job, courses)]
     title = "The largest jobs over time"
     return Group(title=title, about=about, charts=tuple(charts), columns=2)
 
@@ -122,43 +121,43 @@ def _cluster(policy: str, course: Course, series: int, until_s: float) -> Chart:
     part_h = until_s / BUCKETS / HOUR_S
     middles_h = [(index + 0.5) * part_h for index in range(BUCKETS)]
     ended = course.usage.length_s / HOUR_S
+    shown = sum(middle_h + part_h / 2 <= ended * (1 + 1e-9) for middle_h in middles_h)  # whole ones
+    points = [list(zip(middles_h, levels, strict=True))[:shown] for levels in (there, held)]
     lines = [
-        Line(points=_before(middles_h, there, ended)),
-        Line(points=_before(middles_h, held, ended), series=series, filled=True),
+        Line(points=points[0]),
+        Line(points=points[1], series=series, filled=True),
     ]
     return Chart(
         title=f"GPUs held under {policy}",
         about=f"GPUs that jobs held, over {ended:.1f} hours.",
         x=_hours(until_s),
-        y=Axis(label=f"GPUs, {policy}", least=0.0, most=max(*there, 1.0)),
+        y=Axis(label="GPUs", least=0.0, most=max(*there, 1.0)),
         lines=lines,
         height=LOW,
     )
 
 
-def _before(xs: Sequence[float], ys: Sequence[float], end: float) -> list[Point]:
-    return [(x, y) for x, y in zip(xs, ys, strict=True) if x <= end]
-
-
-def _job(largest: JobCourse, courses: Mapping[str, Course], until_s: float) -> tuple[Chart, Chart]:
+def _job(largest: JobCourse, courses: Mapping[str, Course]) -> tuple[Chart, Chart]:
     name = largest.name
     gpus = [_steps(course, largest.job_id, "gpus") for course in courses.values()]
     batches = [_steps(course, largest.job_id, "batches") for course in courses.values()]
-    batch_axis = _logarithmic(f"batch size, {name}", [y for line in batches for _, y in line])
+    batch_axis = _logarithmic("examples", [y for line in batches for _, y in line])
+    life_h = [x for line in gpus for x, _ in line] or [0.0]
+    time = Axis(label="time (h)", least=min(life_h), most=max(*life_h, min(life_h) + 1e-3))
     most = max((y for line in gpus for _, y in line), default=0.0)
     return (
         Chart(
             title=f"GPUs of {name}",
             about=f"GPUs that {name} held under each policy.",
-            x=_hours(until_s),
-            y=Axis(label=f"GPUs, {name}", least=0.0, most=max(most, 1.0)),
+            x=time,
+            y=Axis(label="GPUs", least=0.0, most=max(most, 1.0)),
             lines=[Line(points=points, series=series) for series, points in enumerate(gpus)],
             height=LOW,
         ),
         Chart(
             title=f"Batch size of {name}",
             about=f"Batch size of {name} in examples under each policy.",
-            x=_hours(until_s),
+            x=time,
             y=batch_axis,
             lines=[Line(points=points, series=series) for series, points in enumerate(batches)],
             height=LOW,

@@ -31,6 +31,7 @@ th, td { padding: .3rem .9rem .3rem 0; text-align: right; border-bottom: 1px sol
 th:first-child { text-align: left; } tbody th { font-weight: 400; }
 .charts { display: grid; gap: .75rem 1rem; } .two { grid-template-columns: 1fr 1fr; }
 @media (max-width: 44rem) { .two { grid-template-columns: 1fr; } }
+figure { margin: 0; } figcaption { font-size: .9rem; margin: .5rem 0 .1rem; }
 .legend { display: flex; flex-wrap: wrap; gap: .2rem 1.4rem; list-style: none; padding: 0;
   margin: .6rem 0; } .legend svg { width: 2.2rem; height: .7rem; margin-right: .5rem; }
 .charts svg { width: 100%%; height: auto; display: block; }
@@ -106,8 +107,10 @@ def _groups(policies: Sequence[Fared], names: Sequence[str]) -> list[str]:
 def _group(group: Group, name: str, policies: Sequence[str]) -> str:
     shape = "charts" + (" two" if group.columns > 1 else "")
     inner = "" if group.legend else ' class="alone"'
+    several = len(group.charts) > 1  # then each says which one it is
     charts = [
-        f"<div{inner}>{chart.svg(f'{name}-{index}')}</div>"
+        f"<figure{inner}>{f'<figcaption>{escape(chart.title)}</figcaption>' if several else ''}"
+        f"{chart.svg(f'{name}-{index}')}</figure>"
         for index, chart in enumerate(group.charts)
     ]
     return "\n".join(

@@ -105,10 +105,11 @@ def _reading(title: str, name: str) -> Column:
 
 
 def _row(figure: Column, policies: Sequence[Sequence[Summary]]) -> Row:
-    """The best mean is marked, as shown: ties are all best. Of one policy, nothing is."""
+    """The best means are marked, compared as they are shown; none is where all are equal."""
     spreads = [Spread.of([figure.of(summary) for summary in runs]) for runs in policies]
     means = [spread.mean for spread in spreads if spread is not None]
-    best = number(figure.better(means), figure.digits) if len(policies) > 1 and means else None
+    differ = len({number(mean, figure.digits) for mean in means}) > 1
+    best = number(figure.better(means), figure.digits) if differ else None
     return Row(
         title=figure.title,
         cells=tuple(_cell(spread, figure.digits, best) for spread in spreads),

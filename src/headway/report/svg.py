@@ -137,7 +137,7 @@ def _round(least: float, most: float, about: int = 6) -> tuple[float, ...]:
 def _decades(least: float, most: float) -> tuple[float, ...]:
     """Powers of ten; with 2 and 5 times them while there are few."""
     low, high = math.floor(math.log10(least)), math.ceil(math.log10(most))
-    times = (1, 2, 5) if high - low <= 3 else (1,)
+    times = (1, 2, 5) if high - low <= 4 else (1,)
     values = [float(f"{many}e{power}") for power in range(low, high + 1) for many in times]
     inside = (1 - 1e-9) * least, (1 + 1e-9) * most
     return tuple(value for value in values if inside[0] <= value <= inside[1])
