@@ -54,8 +54,8 @@ def _table(where: JobDir, devices: tuple[str, ...]) -> Table:
     job = where.job()
     if job is None:
         raise InvalidInputError(f"{where.job_file}: there is no such file")
-    program = Program.of(job.launch.command if job.launch else ())
     workdir = job.launch.workdir if job.launch else str(where.path)
+    program = Program.of(job.launch.command if job.launch else ()).seated(workdir)
     return Table(
         job=job,
         where=where,

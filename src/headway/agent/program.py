@@ -16,6 +16,8 @@ from typing import Self
 PYTHON = re.compile(r"python(3(\.\d+)?)?$")
 # imports that start no thread and touch no GPU, so that forks can share them
 FORK_SAFE = frozenset({"headway", "numpy", "scipy", "sklearn", "torch", "torchvision"})
+# what a script says that knows of other workers; any other is one process, whatever it holds
+KNOWS_WORKERS = (b"headway", b"HEADWAY_", b"torch.distributed", b"WORLD_SIZE")
 LAUNCHERS = frozenset({"torch.distributed.run", "torch.distributed.launch"})
 
 
@@ -71,10 +73,25 @@ class Program:
 
     def attaches(self, workdir: str) -> bool:
         """Whether it seems to report its steps: its text names Headway."""
+        return self._says(workdir, KNOWS_WORKERS[:1])
+
+    def seated(self, workdir: str) -> Self:
+        """As one process where the script knows nothing of workers.
+
+        Copies of it, one a slot, would train the same thing and overwrite each other's files.
+        """
+        if self.start is Start.ALONE or self._says(workdir, KNOWS_WORKERS):
+            return self
+        bare = self.command[0].endswith(".py")
+        command = (sys.executable, *self.command) if bare else self.command
+        return replace(self, start=Start.ALONE, command=command)
+
+    def _says(self, workdir: str, words: tuple[bytes, ...]) -> bool:
         try:
-            return self.start is not Start.ALONE and b"headway" in self._text(workdir)
+            text = b"" if self.start is Start.ALONE else self._text(workdir)
         except (OSError, ModuleNotFoundError):
             return False
+        return any(word in text for word in words)
 
     def preloads(self, workdir: str) -> tuple[str, ...]:
         """What the script imports first of all and a parent may import for its forks."""

@@ -14,6 +14,10 @@ COMMANDS = {  # name -> (module, what it does in one line)
         "headway.cli.simulate",
         "Run a workload in virtual time under one or more policies.",
     ),
+    "compare": (
+        "headway.cli.compare",
+        "Run policies over several seeds; a table with error bars, a page with plots.",
+    ),
     "import": ("headway.cli.importing", "Convert an outside trace to a Headway workload."),
     "serve": ("headway.cli.serve", "Start the scheduler on this machine."),
     "submit": ("headway.cli.submit", "Submit a job, from a file or as a command line."),

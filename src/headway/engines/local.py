@@ -39,8 +39,7 @@ class LocalEngine:
         term_s: float = 5.0,
         linger_s: float = 60.0,
     ) -> None:
-        """``environment`` tells the agents where the service is; ``linger_s`` is how long the
-        agent of a stopped job stays, with torch imported, in case that the job goes on."""
+        """``environment`` says where the service is; ``linger_s``: how long an idle agent stays."""
         self._jobs_dir = state_dir.resolve() / "jobs"
         self._slots = slots
         self._environment = dict(environment)
@@ -77,14 +76,13 @@ class LocalEngine:
 
     def adopt(self, wanted: Sequence[RunJob]) -> None:
         """Find the agents that outlived the service, and what is left of those that did not."""
-        runs = {run.job.job_id: run for run in wanted}
+        runs, marks = {run.job.job_id: run for run in wanted}, marked()
         for run in wanted:
             self._applied.setdefault(run.job.job_id, set()).add(run.key)
-        found = marked()
         known = [JobId(path.name) for path in sorted(self._jobs_dir.glob("*")) if path.is_dir()]
         for job_id in dict.fromkeys([*runs, *known]):
             job = LocalJob(job_id, self._where(job_id), wanted=runs.get(job_id))
-            if job.where.job_file in found:
+            if job.where.job_file in marks:
                 self._adopt(job)
             elif job.wanted is not None:
                 self._conclude(job, "its agent was gone when the service came back")
@@ -256,7 +254,7 @@ class LocalEngine:
         if job.agent is None:
             return
         if not job.agent.alive():
-            if job.sweep():  # else look again: what was killed takes a moment to go
+            if job.sweep():  # else look again
                 self._bury(job)
         elif job.kill_at_s is not None and time.monotonic() > job.kill_at_s:
             job.agent.kill()
@@ -286,8 +284,7 @@ class LocalEngine:
         if result is not None or job.ended or cancelled:
             self._applied.pop(job.job_id, None)
         if result is not None and not job.ended:
-            if result.sequence > job.sequence:
-                self._events += told(result)
+            self._events += told(result) if result.sequence > job.sequence else ()
             self._end(job, result)
         elif isinstance(job.wanted, RunJob):
             self._say_stopped(job, job.wanted.generation, message)

@@ -55,6 +55,13 @@ class Usage:
         none: FloatArray = np.zeros(buckets)
         return np.divide(held_gpu_s, there_gpu_s, out=none, where=there_gpu_s > 0)
 
+    def means(self, until_s: float, buckets: int) -> Float64[FloatArray, "two buckets"]:
+        """GPUs held and GPUs there on average, in equal parts of the time up to ``until_s``."""
+        edges_s = np.linspace(0.0, until_s, buckets + 1)
+        areas = [np.diff(self._until(edges_s, levels)) for levels in (self._held, self._gpus)]
+        means: FloatArray = np.array(areas) / (until_s / buckets)
+        return means
+
     def chart(self, until_s: float, width: int = WIDTH) -> str:
         """A block for each part of the time; an empty one where nothing was held."""
         if until_s <= 0:

@@ -53,14 +53,17 @@ def run_all(
     contenders: Sequence[Contender],
     out: Path | None = None,
     tell: Callable[[str, int], None] = lambda policy, finished: None,
+    watch: Callable[[str, Event], None] = lambda policy, event: None,
 ) -> tuple[Result, ...]:
     """Run every policy on the same workload, against the same references.
+
+    ``tell`` is told how many jobs have finished, ``watch`` is shown every event.
 
     Raises:
         UnavailableError: a log cannot be written.
     """
     fair = references(setup.workload, [node.gpus for node in setup.cluster.nodes])
-    return tuple(_run(setup, contender, fair, out, tell) for contender in contenders)
+    return tuple(_run(setup, contender, fair, out, tell, watch) for contender in contenders)
 
 
 def _run(
@@ -69,6 +72,7 @@ def _run(
     fair: Sequence[JobReferenced],
     out: Path | None,
     tell: Callable[[str, int], None],
+    watch: Callable[[str, Event], None],
 ) -> Result:
     meter = Meter()
     opened = opening(setup, contender.name, contender.settings)
@@ -76,6 +80,7 @@ def _run(
 
         def record(event: Event) -> None:
             meter.add(event)
+            watch(contender.name, event)
             log(event)
 
         run = simulate(

@@ -20,6 +20,8 @@ def admit(request: JobRequest, job_id: JobId, now_s: float, cluster_gpus: int) -
         InvalidInputError: it cannot; the message names the field and the fix.
     """
     gpus = _gpus(request, cluster_gpus)
+    launch = _launch(request)
+    attached = _attached(launch)
     batch = _batch(request)
     usable = gpus.allowed(cluster_gpus)
     return JobSpec(
@@ -32,9 +34,9 @@ def admit(request: JobRequest, job_id: JobId, now_s: float, cluster_gpus: int) -
         requested_batch_size=_requested_batch(request, batch),
         tenant=request.tenant,
         weight=request.weight,
-        preemptible=request.preemptible,
+        preemptible=attached if request.preemptible is None else request.preemptible,
         work_examples=request.work,
-        launch=_launch(request),
+        launch=launch,
     )
 
 
@@ -116,6 +118,15 @@ def _launch(request: JobRequest) -> Launch:
         )
     _script_is_there("script" if request.script is not None else "run", command, workdir)
     return Launch(command=(program, *command[1:]), workdir=str(workdir), env=dict(request.env))
+
+
+def _attached(launch: Launch) -> bool:
+    """Whether the job can yield and go on: its script names Headway. A module is believed to."""
+    if "-m" in launch.command:
+        return True
+    scripts = (Path(launch.workdir, word) for word in launch.command if word.endswith(".py"))
+    script = next(scripts, None)
+    return script is not None and b"headway" in script.read_bytes()
 
 
 def _script_is_there(field: str, command: Sequence[str], workdir: Path) -> None:

@@ -1,0 +1,214 @@
+"""What ``simulate`` and ``compare`` are asked alike: a workload, a cluster, policies, settings."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from headway.core.errors import InvalidInputError
+from headway.core.policy import DEFAULT, make
+from headway.sim.cluster import Cluster, parse_cluster
+from headway.sim.driver import Setup, fitted
+from headway.sim.generate import generate, is_generator
+from headway.sim.results import Contender, Result
+from headway.traces.base import Workload
+from headway.traces.catalogue import CATALOGUE
+from headway.traces.sniff import read_profiles, read_workload
+
+MOST_S = 1e7  # of a round or a restart; virtual time goes on round by round
+SIMULATOR = "sim"  # whose settings, beside the policies', --set may name
+SIMULATOR_SETTINGS = ("noise",)
+Settings = Mapping[str, Mapping[str, str]]
+
+OPTIONS = (
+    click.argument("workload", metavar="WORKLOAD"),
+    click.option(
+        "--cluster", default="16x4", show_default=True, help="NODESxGPUS, or a YAML file."
+    ),
+    click.option(
+        "--policy",
+        "policies",
+        multiple=True,
+        default=(DEFAULT,),
+        help="May be given several times.",
+    ),
+    click.option(
+        "--profiles",
+        type=click.Path(path_type=Path),
+        help="Measured profiles; the built-in catalogue by default.",
+    ),
+    click.option("--format", "format_name", help="Of WORKLOAD; told from its content by default."),
+    click.option("--round-s", default=60.0, show_default=True, help="Seconds from round to round."),
+    click.option(
+        "--restart-s", default=30.0, show_default=True, help="Seconds that a restart takes."
+    ),
+    click.option(
+        "--set",
+        "settings",
+        multiple=True,
+        metavar="NAME.KEY=VALUE",
+        help="A setting of a policy (pollux.p=-1) or of the simulator (sim.noise=0.05).",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """What to run, but for the seed."""
+
+    workload: str
+    cluster: Cluster
+    contenders: tuple[Contender, ...]
+    settings: Settings
+    profiles: Path | None
+    format_name: str | None
+    round_s: float
+    restart_s: float
+
+    @property
+    def draws_jobs(self) -> bool:
+        """Whether each seed makes other jobs; a file has the same ones for all."""
+        return is_generator(self.workload)
+
+    def setup(self, seed: int) -> Setup:
+        """The same for every policy.
+
+        Raises:
+            InvalidInputError: a seed below 0, or a workload that cannot be had.
+        """
+        if seed < 0:
+            raise InvalidInputError(f"--seed must not be negative, not {seed}")
+        return Setup(
+            workload=fitted(self._jobs(seed), self.cluster),
+            cluster=self.cluster,
+            round_s=self.round_s,
+            restart_s=self.restart_s,
+            seed=seed,
+            noise=_noise(self.settings[SIMULATOR]),
+        )
+
+    def _jobs(self, seed: int) -> Workload:
+        known = CATALOGUE if self.profiles is None else read_profiles(self.profiles)
+        if not self.draws_jobs:
+            return read_workload(Path(self.workload), known, self.format_name)
+        if self.format_name is not None:
+            raise InvalidInputError(
+                f"--format is for files; {self.workload} is made here, leave it away"
+            )
+        return generate(self.workload, known, seed)
+
+
+def scenario_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options above; it is called with a ``Scenario`` in their place."""
+
+    @wraps(command)
+    def asked(
+        workload: str,
+        cluster: str,
+        policies: tuple[str, ...],
+        profiles: Path | None,
+        format_name: str | None,
+        round_s: float,
+        restart_s: float,
+        settings: tuple[str, ...],
+        **others: Any,
+    ) -> None:
+        chosen = parse_settings(settings, policies)
+        scenario = Scenario(
+            workload=workload,
+            contenders=_contenders(policies, chosen),
+            settings=chosen,
+            cluster=parse_cluster(cluster),
+            profiles=profiles,
+            format_name=format_name,
+            round_s=_seconds("--round-s", round_s, least=1e-3),
+            restart_s=_seconds("--restart-s", restart_s, least=0.0),
+        )
+        command(scenario, **others)
+
+    wrapped: Callable[..., None] = asked
+    for option in reversed(OPTIONS):
+        wrapped = option(wrapped)
+    return wrapped
+
+
+def parse_settings(settings: Sequence[str], policies: Sequence[str]) -> Settings:
+    """``--set`` by whom it is for.
+
+    Raises:
+        InvalidInputError: not of the form NAME.KEY=VALUE, or for nobody who takes part.
+    """
+    found: dict[str, dict[str, str]] = {name: {} for name in (SIMULATOR, *policies)}
+    for text in settings:
+        left, equals, value = text.partition("=")
+        name, dot, key = left.partition(".")
+        if not (equals and dot and key and value):
+            raise InvalidInputError(f"--set {text!r} must be NAME.KEY=VALUE, as in pollux.p=-1")
+        if name not in found:
+            raise InvalidInputError(f"--set {text}: {name!r} is not one of {', '.join(found)}")
+        if name == SIMULATOR and key not in SIMULATOR_SETTINGS:
+            known = ", ".join(SIMULATOR_SETTINGS)
+            raise InvalidInputError(f"--set {text}: the simulator has no {key!r}; it has {known}")
+        found[name][key] = value
+    return found
+
+
+def facts(setup: Setup) -> Mapping[str, str]:
+    """What was run, for a report."""
+    return {
+        "workload": f"{setup.workload.name}, {len(setup.workload.jobs)} jobs",
+        "cluster": setup.cluster.name,
+        "round": f"{setup.round_s:g} s",
+        "restart delay": f"{setup.restart_s:g} s",
+        "seed": str(setup.seed),
+    }
+
+
+def warnings(result: Result) -> Iterator[str]:
+    """What readers of a result should know about it."""
+    if result.run.outside:
+        yield (
+            f"{result.policy}: {len(result.run.outside)} times a profile was asked beyond what was "
+            f"measured, as {result.run.outside[0]}"
+        )
+    left = result.summary.jobs - result.summary.finished
+    if left:
+        yield f"{result.policy}: {left} jobs did not finish; nothing more would have happened"
+
+
+def notes(lines: Iterable[str]) -> None:
+    """Say something on stderr, a line each."""
+    for line in lines:
+        click.echo(f"headway: note: {line}", err=True)
+
+
+def _contenders(policies: Sequence[str], settings: Settings) -> tuple[Contender, ...]:
+    if len(set(policies)) < len(policies):
+        raise InvalidInputError("--policy names one policy twice; name each once")
+    return tuple(
+        Contender(name=name, policy=make(name, settings[name]), settings=settings[name])
+        for name in policies
+    )
+
+
+def _seconds(option: str, value: float, *, least: float) -> float:
+    if not least <= value <= MOST_S:
+        raise InvalidInputError(
+            f"{option} must be from {least:g} to {MOST_S:g} seconds, not {value:g}"
+        )
+    return value
+
+
+def _noise(settings: Mapping[str, str]) -> float:
+    text = settings.get("noise", "0")
+    try:
+        noise = float(text)
+    except ValueError:
+        noise = math.nan
+    if not 0 <= noise <= 1:
+        raise InvalidInputError(f"--set sim.noise must be a number from 0 to 1, not {text!r}")
+    return noise
