@@ -1,0 +1,133 @@
+"""Optimus + Oracle: GPUs one by one to the job whose remaining time falls most (EuroSys'18)."""
+
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from typing import final
+
+import numpy as np
+
+from headway.core.model.efficiency import assumed_noise_scale, gain
+from headway.core.model.throughput import stack, step_time_s
+from headway.core.policy.admission import place
+from headway.core.policy.base import Traits
+from headway.core.policy.grid import Grid
+from headway.core.types import (
+    Decision,
+    Float64,
+    FloatArray,
+    Int64,
+    IntArray,
+    JobView,
+    Snapshot,
+)
+
+
+@final
+@dataclass(frozen=True)
+class Optimus:
+    """Greedy by marginal decrease of remaining time, at fixed batch sizes, as Pollux ran it.
+
+    Each job gets its smallest size in the order of submission, then each further GPU goes where
+    remaining steps x (T_iter(K) - T_iter(K + 1)) is largest (Optimus, section 4.1), with Pollux's
+    throughput model instead of that of a parameter server (Pollux, section 5.2).
+
+    The oracle is the work that a job declares (``work_examples``): what its report has done is
+    subtracted, and steps are counted at the noise scale reported now. A job that declared no work
+    or has not reported yet stays at its smallest size.
+    """
+
+    @property
+    def traits(self) -> Traits:
+        """What this policy can do."""
+        return Traits(resizes=True, reads_reports=True)
+
+    def start(self) -> None:
+        """Nothing to remember."""
+
+    def decide(
+        self, snapshot: Snapshot, memory: None, rng: np.random.Generator
+    ) -> tuple[Decision, None]:
+        """Sizes by the greedy rule; who keeps its size is not moved."""
+        grid = Grid.of(snapshot, at_requested_size=False)
+        per_node, total = int(grid.capacity.max(initial=1)), int(grid.capacity.sum())
+        ladders = [
+            _Ladder.of(job, held=int(held), pinned=bool(pinned), total=total, per_node=per_node)
+            for job, held, pinned in zip(grid.jobs, grid.held.sum(axis=1), grid.pinned, strict=True)
+        ]
+        need = _greedy(ladders, grid.pinned.tolist(), total)
+        order = np.lexsort((np.arange(len(need)), -need, ~grid.pinned)).tolist()
+        alloc = place(grid, [row for row in order if need[row]], need)
+        left = [ladder.left_s(int(gpus)) for ladder, gpus in zip(ladders, need, strict=True)]
+        return grid.decision(alloc, numbers={"remaining_s": left}), None
+
+
+@dataclass(frozen=True, slots=True)
+class _Ladder:
+    """The sizes a job may hold, ascending, and its remaining time at each; infinite if unknown."""
+
+    sizes: tuple[int, ...]
+    remaining_s: Float64[FloatArray, " sizes"]
+
+    @classmethod
+    def of(cls, job: JobView, *, held: int, pinned: bool, total: int, per_node: int) -> "_Ladder":
+        """Up to the size at which the batch still gives every GPU the least it may have."""
+        sizes = (held,) if pinned else _sizes(job, total)
+        return cls(sizes, _remaining_s(job, np.array(sizes, dtype=np.int64), per_node))
+
+    def saved_s(self, rung: int) -> float:
+        """Seconds that each GPU of the next step up saves."""
+        if rung + 1 >= len(self.sizes) or not np.isfinite(self.remaining_s[rung]):
+            return 0.0
+        saved_s = float(self.remaining_s[rung] - self.remaining_s[rung + 1])
+        return saved_s / (self.sizes[rung + 1] - self.sizes[rung])
+
+    def left_s(self, gpus: int) -> float:
+        """Remaining time at a size; -1 where it is not known."""
+        if gpus not in self.sizes:
+            return -1.0
+        left_s = float(self.remaining_s[self.sizes.index(gpus)])
+        return left_s if np.isfinite(left_s) else -1.0
+
+
+def _sizes(job: JobView, total: int) -> tuple[int, ...]:
+    batch, allowed = job.spec.batch, job.spec.gpus.allowed(total)
+    most = job.spec.requested_batch_size // batch.min_batch_per_gpu
+    return allowed[:1] + tuple(size for size in allowed[1:] if size <= most)
+
+
+def _remaining_s(
+    job: JobView, gpus: Int64[IntArray, " sizes"], per_node: int
+) -> Float64[FloatArray, " sizes"]:
+    """Steps left x T_iter on as few nodes as possible, with a batch of the requested size."""
+    report, batch, work = job.report, job.spec.batch, job.spec.work_examples
+    if report is None or work is None:
+        return np.full(len(gpus), np.inf)
+    size, initial = job.spec.requested_batch_size, batch.initial_batch_size
+    passes = np.ceil(size / (gpus * batch.max_batch_per_gpu))
+    batch_per_gpu = np.ceil(size / (gpus * passes))
+    step_s = step_time_s(
+        stack([report.throughput]), gpus, gpus > per_node, batch_per_gpu, passes - 1
+    )
+    worth = initial * gain(assumed_noise_scale(report.noise_scale), initial, size)
+    return np.asarray(max(work - report.progress_examples, 0.0) / worth * step_s)
+
+
+def _greedy(ladders: list[_Ladder], pinned: list[bool], total: int) -> Int64[IntArray, " jobs"]:
+    """GPUs of each job: those who may not change, the smallest sizes, then step by step."""
+    rungs = [-1] * len(ladders)
+    for row in sorted(range(len(ladders)), key=lambda row: not pinned[row]):
+        if ladders[row].sizes[0] <= total:
+            rungs[row], total = 0, total - ladders[row].sizes[0]
+    heap = [(-ladders[row].saved_s(0), row) for row, rung in enumerate(rungs) if rung == 0]
+    heapify(heap)
+    while heap and heap[0][0] < 0:
+        _, row = heappop(heap)
+        ladder, rung = ladders[row], rungs[row]
+        step = ladder.sizes[rung + 1] - ladder.sizes[rung]
+        if step <= total:
+            rungs[row], total = rung + 1, total - step
+            heappush(heap, (-ladder.saved_s(rung + 1), row))
+    sizes = [
+        ladder.sizes[rung] if rung >= 0 else 0 for ladder, rung in zip(ladders, rungs, strict=True)
+    ]
+    return np.array(sizes, dtype=np.int64)
