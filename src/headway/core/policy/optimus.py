@@ -31,9 +31,10 @@ class Optimus:
     remaining steps x (T_iter(K) - T_iter(K + 1)) is largest (Optimus, section 4.1), with Pollux's
     throughput model instead of that of a parameter server (Pollux, section 5.2).
 
-    The oracle is the work that a job declares (``work_examples``): what its report has done is
-    subtracted, and steps are counted at the noise scale reported now. A job that declared no work
-    or has not reported yet stays at its smallest size.
+    The oracle is what a job declares. ``work_samples`` less the samples of its report are the exact
+    steps left at the requested batch size; a simulated workload declares them. Failing these, the
+    steps left of ``work_examples`` are counted at the noise scale reported now. A job that declared
+    neither, or has not reported yet, stays at its smallest size.
     """
 
     @property
@@ -99,17 +100,28 @@ def _remaining_s(
     job: JobView, gpus: Int64[IntArray, " sizes"], per_node: int
 ) -> Float64[FloatArray, " sizes"]:
     """Steps left x T_iter on as few nodes as possible, with a batch of the requested size."""
-    report, batch, work = job.report, job.spec.batch, job.spec.work_examples
-    if report is None or work is None:
+    steps = _remaining_steps(job)
+    if job.report is None or steps is None:
         return np.full(len(gpus), np.inf)
-    size, initial = job.spec.requested_batch_size, batch.initial_batch_size
-    passes = np.ceil(size / (gpus * batch.max_batch_per_gpu))
+    size = job.spec.requested_batch_size
+    passes = np.ceil(size / (gpus * job.spec.batch.max_batch_per_gpu))
     batch_per_gpu = np.ceil(size / (gpus * passes))
-    step_s = step_time_s(
-        stack([report.throughput]), gpus, gpus > per_node, batch_per_gpu, passes - 1
-    )
+    theta = stack([job.report.throughput])
+    return steps * step_time_s(theta, gpus, gpus > per_node, batch_per_gpu, passes - 1)
+
+
+def _remaining_steps(job: JobView) -> float | None:
+    """From the declared samples; else from the declared work, at the present noise scale."""
+    spec, report = job.spec, job.report
+    if report is None:
+        return None
+    size, initial = spec.requested_batch_size, spec.batch.initial_batch_size
+    if spec.work_samples is not None:
+        return max(spec.work_samples - report.samples, 0.0) / size
+    if spec.work_examples is None:
+        return None
     worth = initial * gain(assumed_noise_scale(report.noise_scale), initial, size)
-    return np.asarray(max(work - report.progress_examples, 0.0) / worth * step_s)
+    return max(spec.work_examples - report.progress_examples, 0.0) / float(worth)
 
 
 def _greedy(ladders: list[_Ladder], pinned: list[bool], total: int) -> Int64[IntArray, " jobs"]:
