@@ -40,7 +40,7 @@ class Tiresias:
     (GPUs times seconds). Each round the first queue is served, then the second, each by submission
     and at requested sizes; who no longer fits is stopped, a smaller job may take what is left.
     Order inside a queue does not depend on service, so two equal jobs do not take turns. Pollux's
-    evaluation of it has a threshold of 16 GPU-hours and no promotion; on its workload-6 it published
+    evaluation of it has a threshold of 16 GPU-hours and no promotion; on workload-6 it published
     3,470 s average JCT and 0.27 restarts a job, here they are 3,446 s and 0.24.
 
     ``starvation`` K > 0 promotes a job of the second queue that has waited K times as long as its
