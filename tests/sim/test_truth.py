@@ -1,5 +1,6 @@
 """The truth of a job: exact progress, whatever pieces time is cut into."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from headway.core.ids import NodeId
 from headway.core.types import Allocation, BatchContract
 from headway.sim.truth import Choice, JobTruth, Speeds, split
+from headway.traces.base import workload
 
 
 def held(kit: Any, gpus: int, *, restart_s: float = 0.0, **profile: Any) -> JobTruth:
@@ -50,6 +52,18 @@ def test_a_larger_batch_reads_more_for_the_same_progress(kit: Any) -> None:
     job = held(kit, 2, noise=32.0)
     assert job.advance(1e6) == pytest.approx(12_000 / (200 * 2 / 3))
     assert job.samples == pytest.approx(18_000)
+
+
+@given(gpus=st.integers(1, 8), noise=st.floats(1, 1e4), last_noise=st.floats(1, 1e4))
+def test_at_the_requested_batch_size_a_job_reads_what_its_workload_declared(
+    kit: Any, gpus: int, noise: float, last_noise: float
+) -> None:
+    profile = kit.toy(noise=noise, last_noise=last_noise)
+    spec = replace(kit.job("a"), requested_batch_size=32 * gpus)
+    declared = workload("one", [(spec, "toy")], {"toy": profile}).jobs[0]
+    job = held(kit, gpus, noise=noise, last_noise=last_noise)
+    assert job.advance(1e9) is not None
+    assert declared.work_samples == pytest.approx(job.samples)
 
 
 def test_each_epoch_has_its_own_efficiency(kit: Any) -> None:

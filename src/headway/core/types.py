@@ -137,6 +137,7 @@ class JobSpec:
     weight: float = 1.0
     preemptible: bool = True
     work_examples: float | None = None  # scale-invariant examples to the end, if declared
+    work_samples: float | None = None  # examples read by then at requested_batch_size, if declared
     launch: Launch | None = None
 
 

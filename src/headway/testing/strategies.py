@@ -145,6 +145,7 @@ def job_specs(
         weight=draw(st.floats(0.1, 10)),
         preemptible=draw(st.booleans()),
         work_examples=draw(st.none() | st.floats(1, 1e12)),
+        work_samples=draw(st.none() | st.floats(1, 1e12)),
         launch=draw(LAUNCHES),
     )
 

@@ -4,7 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+import numpy as np
+
 from headway.core.ids import JobId
+from headway.core.model.efficiency import efficiency
 from headway.core.types import BatchContract, BatchMode, Float64, FloatArray, GpuBounds, JobSpec
 
 Shape = tuple[int, ...]  # GPUs on each node of an allocation, in the order of the nodes
@@ -76,8 +79,15 @@ def workload(
     profiles: Mapping[str, JobProfile],
     notes: Sequence[str] = (),
 ) -> Workload:
-    """A workload from pairs of a job and the name of its profile, in any order."""
-    ordered = sorted(jobs, key=lambda pair: (pair[0].submitted_s, pair[0].job_id))
+    """A workload from pairs of a job and the name of its profile, in any order.
+
+    Each job declares what it will read at its requested batch size, as one who trains for a known
+    number of epochs can.
+    """
+    declared = [
+        (replace(job, work_samples=samples_to_end(job, profiles[name])), name) for job, name in jobs
+    ]
+    ordered = sorted(declared, key=lambda pair: (pair[0].submitted_s, pair[0].job_id))
     return Workload(
         name=name,
         jobs=tuple(job for job, _ in ordered),
@@ -112,3 +122,11 @@ def widest(profile: JobProfile) -> int:
     """GPUs beyond which the largest batch size leaves too little for each of them."""
     batch = profile.contract
     return max(1, min(profile.max_gpus, batch.max_batch_size // batch.min_batch_per_gpu))
+
+
+def samples_to_end(job: JobSpec, profile: JobProfile) -> float:
+    """Examples that a job reads from start to end if its batch always has the requested size."""
+    size, initial = job.requested_batch_size, job.batch.initial_batch_size
+    work = np.diff(profile.epoch_ends, prepend=0.0) * (job.work_examples or profile.work_examples)
+    noise_scales = profile.noise_scales(np.array([float(size)]))[:, 0]
+    return float((work / efficiency(noise_scales, initial, size)).sum())

@@ -10,9 +10,17 @@ from headway.core.errors import InvalidInputError
 from headway.core.policy.base import Policy, Traits
 from headway.core.policy.fifo import Fifo
 from headway.core.policy.las import Las
+from headway.core.policy.optimus import Optimus
 from headway.core.policy.pollux import Pollux
+from headway.core.policy.tiresias import Tiresias
 
-POLICIES: dict[str, Any] = {"fifo": Fifo, "las": Las, "pollux": Pollux}
+POLICIES: dict[str, Any] = {
+    "fifo": Fifo,
+    "las": Las,
+    "optimus": Optimus,
+    "pollux": Pollux,
+    "tiresias": Tiresias,
+}
 DEFAULT = "pollux"
 
 __all__ = ["DEFAULT", "POLICIES", "Policy", "Traits", "make"]

@@ -5,9 +5,9 @@ from typing import final
 
 import numpy as np
 
+from headway.core.policy.admission import admit, place, requested_gpus
 from headway.core.policy.base import Traits
 from headway.core.policy.grid import Grid
-from headway.core.solve.pack import pack
 from headway.core.types import Decision, Snapshot
 
 
@@ -35,22 +35,8 @@ class Las:
     ) -> tuple[Decision, None]:
         """Admit jobs by attained service while GPUs last; a smaller one may fill the rest."""
         grid = Grid.of(snapshot, at_requested_size=True)
-        need = np.array([job.spec.requested_gpus for job in grid.jobs], dtype=np.int64)
-        need = np.where(grid.pinned, grid.held.sum(axis=1), need)
-        left = int(grid.capacity.sum())
-        admitted = []
-        for row in self._queue(grid):
-            if need[row] <= left:
-                admitted.append(row)
-                left -= int(need[row])
-        stays = np.isin(np.arange(len(need)), admitted) & (grid.held.sum(axis=1) == need)
-        alloc = np.where(stays[:, None], grid.held, 0)
-        free = grid.capacity - alloc.sum(axis=0)
-        for row in admitted:
-            if not stays[row]:
-                placed = pack(free, int(need[row]))
-                if placed is not None:
-                    alloc[row], free = placed, free - placed
+        need = requested_gpus(grid)
+        alloc = place(grid, admit(grid, self._queue(grid), need), need)
         attained_gpu_s = np.array([job.attained_gpu_s for job in grid.jobs])
         numbers = {"gpus_wanted": need.astype(np.float64), "attained_gpu_s": attained_gpu_s}
         everyone = np.ones(len(need), dtype=np.bool_)
