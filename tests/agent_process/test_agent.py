@@ -219,7 +219,8 @@ def test_the_parent_of_the_workers_is_warm_and_has_one_thread(stage: Stage) -> N
     pytest.importorskip("torch", reason="needs the extra headway[agent]")
     stage.play.tell(1, 0, 1)
     script = (
-        "import json, os, sys\nwarm = {'torch.optim', 'scipy.special'} < set(sys.modules)\n"
+        "import json, os, sys  # each RANK tells\n"
+        "warm = {'torch.optim', 'scipy.special'} < set(sys.modules)\n"
         "import scipy.special, torch\n"
         "weight = torch.nn.Parameter(torch.ones(2))\n(weight ** 2).sum().backward()\n"
         "torch.optim.SGD([weight], lr=0.5).step()\n"

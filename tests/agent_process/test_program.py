@@ -88,3 +88,27 @@ def _run(folder: Path, *command: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         words, cwd=folder, capture_output=True, text=True, timeout=60, check=False
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "start"),
+    [
+        ("import headway.agent\n", Start.FORK),
+        ("rank = os.environ['RANK']\n", Start.FORK),
+        ("torch.distributed.init_process_group()\n", Start.FORK),
+        ("print('train')\n", Start.ALONE),
+    ],
+)
+def test_a_script_that_knows_of_no_other_worker_is_one_process(
+    tmp_path: Path, text: str, start: Start
+) -> None:
+    """On two slots a plain script was started twice: it trained twice and wrote over itself."""
+    (tmp_path / "train.py").write_text(text)
+    assert Program.of(("python", "train.py")).seated(str(tmp_path)).start is start
+
+
+def test_a_script_without_an_interpreter_gets_one(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("print('train')\n")
+    program = Program.of(("train.py", "--lr", "1")).seated(str(tmp_path))
+    assert program.command == (sys.executable, "train.py", "--lr", "1")
+    assert program.problem(str(tmp_path)) is None

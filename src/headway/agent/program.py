@@ -17,7 +17,7 @@ PYTHON = re.compile(r"python(3(\.\d+)?)?$")
 # imports that start no thread and touch no GPU, so that forks can share them
 FORK_SAFE = frozenset({"headway", "numpy", "scipy", "sklearn", "torch", "torchvision"})
 # what a script says that knows of other workers; any other is one process, whatever it holds
-KNOWS_WORKERS = (b"headway", b"HEADWAY_", b"torch.distributed", b"WORLD_SIZE")
+KNOWS_WORKERS = (b"headway", b"HEADWAY_", b"torch.distributed", b"RANK", b"WORLD_SIZE")
 LAUNCHERS = frozenset({"torch.distributed.run", "torch.distributed.launch"})
 
 

@@ -22,6 +22,11 @@ def admit(request: JobRequest, job_id: JobId, now_s: float, cluster_gpus: int) -
     gpus = _gpus(request, cluster_gpus)
     launch = _launch(request)
     attached = _attached(launch)
+    if attached and request.batch.initial is None and "-m" not in launch.command:
+        raise InvalidInputError(
+            "batch: is missing; give the batch size that the script hands to job.loader, "
+            "as in --batch 32, or batch: 32 in a job file"
+        )
     batch = _batch(request)
     usable = gpus.allowed(cluster_gpus)
     return JobSpec(

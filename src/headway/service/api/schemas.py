@@ -171,7 +171,10 @@ class JobRequest(Body):
     weight: float = Field(
         default=1.0, gt=0, le=1e6, allow_inf_nan=False, description="share, relative to other jobs"
     )
-    preemptible: bool = Field(default=True, description="may it be stopped, to go on later")
+    preemptible: bool | None = Field(
+        default=None,
+        description="may it be stopped to go on later; by default, if its script uses Headway",
+    )
     work: float | None = Field(
         default=None,
         gt=0,
