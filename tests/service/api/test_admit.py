@@ -34,7 +34,7 @@ def test_what_cannot_go_on_later_is_not_stopped_unless_asked(
 
 def test_a_script_that_uses_headway_must_say_its_batch(tmp_path: Path) -> None:
     """It was taken for 1, and the job failed half a minute after it was accepted."""
-    with pytest.raises(InvalidInputError, match="batch: is missing.*--batch 32"):
+    with pytest.raises(InvalidInputError, match=r"batch: is missing.*--batch 32"):
         admitted(tmp_path, ELASTIC)
     assert admitted(tmp_path, ELASTIC, batch=32).batch.initial_batch_size == 32
     assert admitted(tmp_path, PLAIN).batch.initial_batch_size == 1
