@@ -5,7 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from headway.core.errors import InvalidInputError
 from headway.core.ids import JobId
+from headway.core.policy import make
 from headway.core.policy.limits import scale_out_cap
 from headway.core.policy.pollux import Pollux
 from headway.core.types import Decision, JobView, ReasonCode
@@ -199,3 +201,12 @@ def test_only_jobs_whose_report_changed_are_computed_again() -> None:
     _, second = policy.decide(snapshot(nodes(4), jobs[0], changed), first, rng)
     assert second.rows[JobId("a")] is first.rows[JobId("a")]
     assert second.rows[JobId("b")] is not first.rows[JobId("b")]
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"), [("p", 1e9), ("p", -1e9), ("eps", 0), ("margin", -0.1), ("spread", 2)]
+)
+def test_a_setting_beyond_sense_is_refused(setting: str, value: float) -> None:
+    """With p = 1e9 two jobs of three never ran."""
+    with pytest.raises(InvalidInputError, match=rf"pollux\.{setting} must be"):
+        make("pollux", {setting: str(value)})

@@ -5,6 +5,7 @@ from typing import final
 
 import numpy as np
 
+from headway.core.errors import InvalidInputError
 from headway.core.model.speedup import fair_gpus
 from headway.core.policy.base import Traits
 from headway.core.policy.grid import Grid
@@ -20,6 +21,15 @@ from headway.core.types import (
     IntArray,
     Snapshot,
 )
+
+RANGES = {  # of the settings that have one; a power of 1e9 left jobs without GPUs for ever
+    "p": (-20.0, 20.0),
+    "eps": (1e-9, 1.0),
+    "margin": (0.0, 1.0),
+    "spread": (0.0, 1.0),
+    "rel_gap": (0.0, 1.0),
+    "exact_up_to_gpus": (0, 1 << 20),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +73,13 @@ class Pollux:
     spread: float = 0.05  # share of its speedup that a new placement on several nodes is denied
     rel_gap: float = 1e-4
     exact_up_to_gpus: int = EXACT_UP_TO_GPUS
+
+    def __post_init__(self) -> None:
+        """Raise InvalidInputError for a setting beyond which the arithmetic means nothing."""
+        for name, (low, high) in RANGES.items():
+            value: float = getattr(self, name)
+            if not low <= value <= high:
+                raise InvalidInputError(f"pollux.{name} must be {low:g} to {high:g}, not {value:g}")
 
     @property
     def traits(self) -> Traits:
