@@ -88,7 +88,8 @@ def _settle(seat: Seat, agent: int, workdir: str) -> None:
     os.chdir(workdir)
     np.random.seed()  # noqa: NPY002 - else all workers share the state they were forked with
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(line_buffering=True)
+        # whole lines, also where PYTHONUNBUFFERED is set: workers share one log
+        sys.stdout.reconfigure(line_buffering=True, write_through=False)
 
 
 def _execute(program: Program) -> None:
