@@ -8,8 +8,10 @@ from headway.core.control.commands import Command, RunJob
 from headway.core.control.events import (
     Event,
     JobFinished,
+    JobStarted,
     JobSubmitted,
     NodeJoined,
+    NodeLost,
     RoundDecided,
     RoundStarted,
 )
@@ -96,3 +98,12 @@ def test_the_record_has_every_event_and_after_each_round_its_decision(seed: int)
 @given(st.integers(0, 2**32 - 1))
 def test_the_same_seed_gives_the_same_log(seed: int) -> None:
     assert run(seed, [0.0, 30.0, 200.0]) == run(seed, [0.0, 30.0, 200.0])
+
+
+def test_a_node_is_lost_after_all_else_that_happens_at_that_moment() -> None:
+    """A job's first step, pushed later for the same moment, was told of a job without GPUs."""
+    lost = NodeLost(at_s=5, node_id=NodeId("n0"))
+    joined = NodeJoined(at_s=5, node=Node(node_id=NodeId("n1"), gpus=4))
+    started = JobStarted(at_s=5, job_id=JobId("a"), generation=1)
+    queue = Queue([lost, joined, started, RoundStarted(at_s=6)])
+    assert [queue.pop() for _ in range(4)] == [joined, started, lost, RoundStarted(at_s=6)]

@@ -21,6 +21,7 @@ from headway.core.control.events import (
     JobReported,
     JobStarted,
     JobStopped,
+    NodeLost,
 )
 from headway.core.control.state import Memory, State
 from headway.core.control.step import records, step
@@ -30,21 +31,25 @@ Push = Callable[[Event], None]
 
 
 class Queue:
-    """A heap of ``(time, order, event)``: events at one time leave in the order they came."""
+    """A heap of ``(time, late, order, event)``: events at one time leave in the order they came.
+
+    Only the loss of a node comes after all else of its moment: what a job did by then, it did.
+    """
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
-        self._heap: list[tuple[float, int, Event]] = []
+        self._heap: list[tuple[float, bool, int, Event]] = []
         self._order = count()
         for event in events:
             self.push(event)
 
     def push(self, event: Event) -> None:
         """Put an event at its time."""
-        heappush(self._heap, (event.at_s, next(self._order), event))
+        late = isinstance(event, NodeLost)
+        heappush(self._heap, (event.at_s, late, next(self._order), event))
 
     def pop(self) -> Event:
         """The earliest event."""
-        return heappop(self._heap)[2]
+        return heappop(self._heap)[-1]
 
     def __len__(self) -> int:
         return len(self._heap)
