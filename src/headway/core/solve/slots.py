@@ -14,7 +14,7 @@ import numpy as np
 
 from headway.core.solve.assembly import Assembly, Program
 from headway.core.solve.milp import solve_mixed
-from headway.core.solve.outcome import DEFAULT_BUDGET, Budget, Outcome
+from headway.core.solve.outcome import DEFAULT_BUDGET, Budget, Outcome, Status
 from headway.core.types import BoolArray, Float64, FloatArray, Int64, IntArray
 
 
@@ -133,7 +133,11 @@ def choose(
 ) -> Chosen:
     """At most one option for each item at the least total cost; ``nothing`` is what none costs."""
     program = _program(bins, options, nothing)
-    outcome = solve_mixed(program, rel_gap=rel_gap, budget=budget)
+    if len(options.item):
+        outcome = solve_mixed(program, rel_gap=rel_gap, budget=budget)
+    else:  # of a program without columns the solver says that it is solved, but not how
+        value = program.offset
+        outcome = Outcome(status=Status.OPTIMAL, x=program.cost, objective=value, bound=value)
     option = None
     if outcome.x is not None:
         option = np.full(len(nothing), -1, dtype=np.int64)
