@@ -220,13 +220,15 @@ def _placed(
 ) -> Int64[IntArray, "jobs nodes"]:
     """GPUs on nodes; who keeps its configuration stays where it is unless it is in the way."""
     options = Options(item=taken, shape=offer.shapes.at(shape), cost=np.zeros(len(taken)))
-    keeps = offer.present[taken, shape]
+    gpus, keeps = offer.gpus[taken, shape], offer.present[taken, shape]
     before = np.zeros_like(grid.held)
-    before[taken] = (grid.held[taken] > 0) * (options.shape.unit * keeps)[:, None]
-    pieces = arrange(offer.bins, options, before)[taken]
-    gpus = offer.gpus[taken, shape]
-    rest = gpus[:, None] - (np.cumsum(pieces, axis=1) - pieces)
-    stays = keeps & (pieces == before[taken]).all(axis=1)
-    alloc = np.where(grid.pinned[:, None], grid.held, 0)
-    alloc[taken] = np.where(stays[:, None], grid.held[taken], np.clip(rest, 0, pieces))
+    before[taken[keeps]] = (grid.held[taken[keeps]] > 0) * options.shape.unit[keeps, None]
+    alloc = arrange(offer.bins, options, before)
+    part = gpus < options.shape.total
+    rows = taken[part]  # who leaves GPUs of what it occupies idle
+    pieces = alloc[rows]
+    rest = gpus[part, None] - (np.cumsum(pieces, axis=1) - pieces)
+    stays = (pieces == before[rows]).all(axis=1, keepdims=True)
+    alloc[rows] = np.where(stays, grid.held[rows], np.clip(rest, 0, pieces))
+    alloc[grid.pinned] = grid.held[grid.pinned]
     return alloc

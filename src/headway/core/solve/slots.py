@@ -214,9 +214,9 @@ def arrange(
 
 def _common(of: Int64[IntArray, " bins"], among: BoolArray) -> Int64[IntArray, " rows"]:
     """What all bins of a row have in common; -1 where they differ, or there are none."""
-    most = np.where(among, of, -1).max(axis=1, initial=-1)
-    least = np.where(among, of, np.iinfo(np.int64).max).min(axis=1, initial=np.iinfo(np.int64).max)
-    return np.where(most == least, most, -1)
+    value = of[among.argmax(axis=1)]
+    differ = (among & (of != value[:, None])).any(axis=1) | ~among.any(axis=1)
+    return np.where(differ, -1, value)
 
 
 def _where(
