@@ -11,6 +11,7 @@ from benchmarks.results.store import Record, Store
 ROOT = Path(__file__).parents[2]
 WORKS = "import json, sys; print(json.dumps({'options': sys.argv[1:]}))"
 COUNTS = "import pathlib; f = pathlib.Path('runs'); f.touch(); f.open('a').write('.'); print('{}')"
+LINES = 'print(\'{"policy": "a", "x": 1}\'); print(\'{"policy": "b", "x": 2}\')'
 FAILS = "import sys; sys.exit(f'headway: no {sys.argv[1]}')"
 
 
@@ -18,7 +19,7 @@ FAILS = "import sys; sys.exit(f'headway: no {sys.argv[1]}')"
 def place(tmp_path: Path) -> Place:
     folder = tmp_path / "benchmarks"
     folder.mkdir()
-    for name, text in (("works", WORKS), ("counts", COUNTS), ("fails", FAILS)):
+    for name, text in (("works", WORKS), ("lines", LINES), ("counts", COUNTS), ("fails", FAILS)):
         (folder / f"{name}.py").write_text(text)
     return Place(root=tmp_path, data=tmp_path / "data")
 
@@ -33,6 +34,13 @@ def test_the_data_takes_the_place_of_its_word(place: Place) -> None:
     assert outcome.answer == {"options": [f"{place.data}/x.csv", "--json"]}
     assert outcome.cpu_s > 0
     assert outcome.peak_bytes > 1_000_000
+
+
+def test_an_answer_may_be_one_object_a_line(place: Place) -> None:
+    outcome = run(python("lines"), place)
+    assert isinstance(outcome, Record)
+    assert outcome.named("policy")["b"] == {"policy": "b", "x": 2}
+    assert outcome.number("policy") is None
 
 
 def test_a_failure_tells_why_and_names_no_folder_of_this_machine(place: Place) -> None:

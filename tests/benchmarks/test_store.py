@@ -47,3 +47,5 @@ def test_a_figure_that_an_answer_lacks_is_no_number() -> None:
     assert record().number("b") == 2.5
     assert record().number("c") is None
     assert record().number("nothing") is None
+    assert record().number("b", "deeper") is None
+    assert record().named("policy") == {}

@@ -8,6 +8,7 @@ from benchmarks.results.sections.baselines import baselines
 from benchmarks.results.sections.costs import allocation, simulator, tables
 from benchmarks.results.sections.exploration import exploration
 from benchmarks.results.sections.fairness import fairness
+from benchmarks.results.sections.hardware import hardware
 from benchmarks.results.sections.intervals import interference, intervals
 from benchmarks.results.sections.loads import loads
 from benchmarks.results.sections.models import model_error
@@ -29,4 +30,5 @@ SECTIONS: tuple[Callable[[Scope], Section], ...] = (
     allocation,
     tables,
     simulator,
+    hardware,
 )
