@@ -13,6 +13,7 @@ class Command:
 
     words: tuple[str, ...]
     sources: tuple[str, ...]  # folders and files of the repository
+    timed: bool = False  # its answer is a time, so nothing else runs beside it
 
     @property
     def text(self) -> str:
@@ -34,7 +35,9 @@ def simulation(
     return Command(tuple(words), SIMULATOR)
 
 
-def script(name: str, *options: str, sources: tuple[str, ...] = SIMULATOR) -> Command:
+def script(
+    name: str, *options: str, sources: tuple[str, ...] = SIMULATOR, timed: bool = False
+) -> Command:
     """A benchmark of this repository that prints JSON."""
     path = f"benchmarks/{name}.py"
-    return Command(("python", path, *options, "--json"), (*sources, path))
+    return Command(("python", path, *options, "--json"), (*sources, path), timed)

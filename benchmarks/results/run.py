@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -41,24 +42,34 @@ def run_missing(
     processes: int,
     tell: Callable[[str], None],
 ) -> dict[Command, Failure]:
-    """Run what the store lacks; those that failed, and why."""
+    """Run what the store lacks, what is timed last and alone; those that failed, and why."""
     missing = [command for command in dict.fromkeys(commands) if store.load(command) is None]
     failed: dict[Command, Failure] = {}
-    pool = ThreadPoolExecutor(processes)
-    try:
-        running = {pool.submit(run, command, place): command for command in missing}
-        for number, future in enumerate(as_completed(running), start=1):
-            command, outcome = running[future], future.result()
+    number = count(1)
+    for timed in (False, True):
+        some = [command for command in missing if command.timed is timed]
+        for command, outcome in _outcomes(some, place, 1 if timed else processes):
             if isinstance(outcome, Failure):
                 failed[command] = outcome
                 said = f"failed: {outcome.why}"
             else:
                 store.save(command, outcome)
                 said = f"{outcome.cpu_s:.1f} CPU s"
-            tell(f"{number}/{len(missing)} {command.text}: {said}")
+            tell(f"{next(number)}/{len(missing)} {command.text}: {said}")
+    return failed
+
+
+def _outcomes(
+    commands: Sequence[Command], place: Place, processes: int
+) -> Iterator[tuple[Command, Record | Failure]]:
+    """As they end; what has not begun when the reader stops never does."""
+    pool = ThreadPoolExecutor(processes)
+    try:
+        running = {pool.submit(run, command, place): command for command in commands}
+        for future in as_completed(running):
+            yield running[future], future.result()
     finally:
         pool.shutdown(cancel_futures=True)
-    return failed
 
 
 def run(command: Command, place: Place) -> Record | Failure:
@@ -71,8 +82,11 @@ def run(command: Command, place: Place) -> Record | Failure:
         said = (out / "stderr").read_text(encoding="utf-8").strip().splitlines()
         if code != 0:
             why = said[-1].removeprefix("headway: ") if said else f"exit status {code}"
-            return Failure(why.replace(str(place.data), DATA))
-        answer = _answer((out / "stdout").read_text(encoding="utf-8"))
+            return Failure(why.replace(str(place.data), DATA).replace(f"{place.root}/", ""))
+        try:
+            answer = _answer((out / "stdout").read_text(encoding="utf-8"))
+        except json.JSONDecodeError:
+            return Failure("it printed something that is not JSON")
         if _simulates(command):
             (answer,) = answer["results"]
             jobs = tuple(_jobs(out / answer["policy"] / "jobs.csv"))

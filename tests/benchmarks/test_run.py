@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[2]
 WORKS = "import json, sys; print(json.dumps({'options': sys.argv[1:]}))"
 COUNTS = "import pathlib; f = pathlib.Path('runs'); f.touch(); f.open('a').write('.'); print('{}')"
 LINES = 'print(\'{"policy": "a", "x": 1}\'); print(\'{"policy": "b", "x": 2}\')'
+PROSE = "print('no JSON')"
 FAILS = "import sys; sys.exit(f'headway: no {sys.argv[1]}')"
 
 
@@ -19,7 +20,13 @@ FAILS = "import sys; sys.exit(f'headway: no {sys.argv[1]}')"
 def place(tmp_path: Path) -> Place:
     folder = tmp_path / "benchmarks"
     folder.mkdir()
-    for name, text in (("works", WORKS), ("lines", LINES), ("counts", COUNTS), ("fails", FAILS)):
+    for name, text in (
+        ("works", WORKS),
+        ("lines", LINES),
+        ("prose", PROSE),
+        ("counts", COUNTS),
+        ("fails", FAILS),
+    ):
         (folder / f"{name}.py").write_text(text)
     return Place(root=tmp_path, data=tmp_path / "data")
 
@@ -46,6 +53,7 @@ def test_an_answer_may_be_one_object_a_line(place: Place) -> None:
 def test_a_failure_tells_why_and_names_no_folder_of_this_machine(place: Place) -> None:
     assert run(python("fails", f"{DATA}/x.csv"), place) == Failure(f"no {DATA}/x.csv")
     assert run(python("absent"), place) == Failure("there is no benchmarks/absent.py")
+    assert run(python("prose"), place) == Failure("it printed something that is not JSON")
 
 
 def test_a_run_goes_on_where_it_stopped(place: Place) -> None:
@@ -56,6 +64,15 @@ def test_a_run_goes_on_where_it_stopped(place: Place) -> None:
         assert failed == {fails: Failure("no x")}
     assert (place.root / "runs").read_text() == ".", "once in all"
     assert len(said) == 3
+
+
+def test_what_is_timed_runs_last(place: Place) -> None:
+    said = list[str]()
+    timed = Command(("python", "benchmarks/works.py"), (), timed=True)
+    commands = [timed, python("works", "a"), python("works", "b")]
+    store = Store(place.root / "kept", place.root)
+    assert run_missing(commands, store, place, processes=2, tell=said.append) == {}
+    assert said[2].startswith(f"3/3 {timed.text}: ")
 
 
 def test_a_simulation_keeps_its_figures_and_its_jobs(tmp_path: Path, shared_data: Path) -> None:

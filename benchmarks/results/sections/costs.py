@@ -32,9 +32,9 @@ One decision about sizes and places of all jobs, p = −1: the fitness of what w
 proven bound of the best possible, and its CPU seconds, the mean of 4 seeds. GA: the population
 search of the published code.
 """
-TABLES = script("goodput", sources=("src/headway/core",))
+TABLES = script("goodput", sources=("src/headway/core",), timed=True)
 MOST_TABLE_S = 1e-4  # a job
-RUN, SIZES = simulation("pollux", 6), script("simulate")
+RUN, SIZES = simulation("pollux", 6), script("simulate", timed=True)
 MOST_RUN_S = 10.0
 MOST_GROWTH = 1.5
 
@@ -45,7 +45,7 @@ def allocation(scope: Scope) -> Section:
 
     def run(gpus: int, per_node: int) -> Command:
         options = ("--gpus", str(gpus), "--per-node", str(per_node), "--p", "-1")
-        return script("allocate", *options, sources=("src/headway/core",))
+        return script("allocate", *options, sources=("src/headway/core",), timed=True)
 
     def figures(results: Results) -> Sequence[Figure]:
         return [
