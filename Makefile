@@ -33,6 +33,7 @@ bench: $(STAMP)
 
 # docs/results/pollux.md: DATA is the folder of what was published with Pollux
 results: $(STAMP)
+	@test -n "$(DATA)" || { echo "make results needs DATA=FOLDER, what was published with Pollux"; exit 2; }
 	$(BIN)/python -m benchmarks.results --data $(DATA) --processes 2
 
 docs: $(STAMP)

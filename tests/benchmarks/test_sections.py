@@ -9,7 +9,7 @@ import pytest
 from benchmarks.results.command import Command
 from benchmarks.results.figures import Figure, Section
 from benchmarks.results.scope import Scope
-from benchmarks.results.sections.costs import allocation, tables
+from benchmarks.results.sections.costs import allocation, simulator, tables
 from benchmarks.results.sections.exploration import exploration
 from benchmarks.results.sections.hardware import hardware
 from benchmarks.results.sections.models import model_error
@@ -51,6 +51,18 @@ def test_goodput_tables() -> None:
     (figure,) = read(section, {section.commands[0]: record({"cpu_s_per_job": 5e-5})}).values()
     assert figure.cells[1] == "0.05 ms"
     assert figure.verdict == "met"
+
+
+def test_cost_of_the_simulator_by_size() -> None:
+    section = simulator(SCOPE)
+    sizes = [
+        {"jobs": 160, "gpus": 64, "cpu_s_per_job_round": 2e-4},
+        {"jobs": 5000, "gpus": 4096, "cpu_s_per_job_round": 3e-4},
+    ]
+    figures = read(section, dict.fromkeys(section.commands, record({"sizes": sizes})))
+    assert figures["160 jobs, 8 hours, 64 GPUs under pollux"].verdict == "met"
+    assert figures["5,000 jobs on 4,096 GPUs, a job and round"].cells[1] == "0.3 ms"
+    assert figures["a job and round, largest size over smallest"].verdict == "**not met**"
 
 
 def test_autoscaling() -> None:

@@ -22,8 +22,8 @@ LINEAR = {
 BEST = {"ncf": 0.085, "yolov3": 0.085}  # held out, the best of the models
 ABOUT = """
 Mean of |predicted / measured − 1| of the step time over all that was measured of an application.
-Linear: the model of Pollux (Eqn. 8–11), fitted to all of it. Held out: each placement foretold by a
-model that was fitted to the others.
+Linear: the model of Pollux (Eqn. 8–11), fitted to all of it. Held out: each fifth of the placements
+foretold by a model that was fitted to the rest.
 """
 
 
