@@ -21,7 +21,7 @@ from headway.traces.sniff import read_profiles, read_workload
 
 MOST_S = 1e7  # of a round or a restart; virtual time goes on round by round
 SIMULATOR = "sim"  # whose settings, beside the policies', --set may name
-SIMULATOR_SETTINGS = ("noise",)
+SIMULATOR_SETTINGS = ("noise", "models")
 Settings = Mapping[str, Mapping[str, str]]
 
 OPTIONS = (
@@ -89,6 +89,7 @@ class Scenario:
             restart_s=self.restart_s,
             seed=seed,
             noise=_noise(self.settings[SIMULATOR]),
+            oracle_models=_oracle_models(self.settings[SIMULATOR]),
         )
 
     def _jobs(self, seed: int) -> Workload:
@@ -212,3 +213,10 @@ def _noise(settings: Mapping[str, str]) -> float:
     if not 0 <= noise <= 1:
         raise InvalidInputError(f"--set sim.noise must be a number from 0 to 1, not {text!r}")
     return noise
+
+
+def _oracle_models(settings: Mapping[str, str]) -> bool:
+    text = settings.get("models", "learned")
+    if text not in {"learned", "oracle"}:
+        raise InvalidInputError(f"--set sim.models must be learned or oracle, not {text!r}")
+    return text == "oracle"
