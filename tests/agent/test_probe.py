@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from headway.agent.plan import Pass
-from headway.agent.probe import RARE, GradientProbe
+from headway.agent.precondition import RARE
+from headway.agent.probe import GradientProbe
 
 WHOLE = Pass(0, 8, 0, 1, 0, 8)
 

@@ -123,10 +123,12 @@ class Loop:
         """For the present step, or the next one between steps."""
         initial = self.context.orders.batch.initial_batch_size
         size = self._split.batch_size if self._pass is None else self._pass.step_size
+        if size <= initial:  # the most common case, and every rule's answer to it
+            return LearningRateScale()
         return scale_lr(
             self.rule,
             initial_batch_size=initial,
-            batch_size=max(size, initial),
+            batch_size=size,
             noise_scale=self.meter.noise.estimate(),
         )
 
