@@ -167,6 +167,7 @@ class JobReport:
     restart_s: float | None = None  # measured restart delay; None until there was one
     fit_error: float | None = None  # root mean squared log error; None: only a prior
     noise_scale_error: float | None = None  # standard error of phi
+    noise_scale_reliable: bool = True  # False: of part of the gradient, or of rarely touched rows
     metric: float | None = None  # the owner's own metric, last value
     loss: float | None = None
     samples: int = 0  # examples read so far

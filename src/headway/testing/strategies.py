@@ -179,6 +179,7 @@ def job_reports() -> SearchStrategy[JobReport]:
         restart_s=maybe,
         fit_error=maybe,
         noise_scale_error=maybe,
+        noise_scale_reliable=st.booleans(),
         metric=st.none() | NUMBERS,
         loss=st.none() | NUMBERS,
         samples=COUNTS,
