@@ -15,6 +15,7 @@ MEASURE_SHARE = 0.01  # of the time that measuring the noise scale may take
 EARLY_SHARE = 0.05  # while there is little to go by
 _LITTLE = 32  # pairs
 _MOST_APART = 64  # steps between two measured ones
+_MOST_APART_EARLY = 8
 _APART_AT_FIRST = 4
 _SMOOTHING = 0.1
 _MOST_STEPS = 4.0  # that a pair may cost; more is the machine doing something else
@@ -119,8 +120,9 @@ class Meter:
         that no step is in two pairs, which would not be independent."""
         if not self.step_s or self._cost_s is None:
             return _APART_AT_FIRST
-        share = EARLY_SHARE if self.noise.pairs < _LITTLE else MEASURE_SHARE
-        apart = min(max(ceil(self._cost_s / (share * self.step_s)), 2), _MOST_APART)
+        early = self.noise.pairs < _LITTLE
+        share, most = (EARLY_SHARE, _MOST_APART_EARLY) if early else (MEASURE_SHARE, _MOST_APART)
+        apart = min(max(ceil(self._cost_s / (share * self.step_s)), 2), most)
         return 1 << (apart - 1).bit_length()  # changes rarely
 
     def _costs(self, pair_s: float) -> None:
