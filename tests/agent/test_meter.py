@@ -45,8 +45,8 @@ def exact(net: nn.Module, optimizer: Optimizer) -> float:
         nn.functional.mse_loss(net(inputs), targets).backward()
         scaled = []
         for parameter in net.parameters():
-            by = preconditioners.divisor(parameter).by
-            scaled.append((parameter.grad if by is None else parameter.grad / by).flatten())
+            by, gradient = preconditioners.divisor(parameter), parameter.grad.flatten()
+            scaled.append(gradient if by is None else gradient / by.of(slice(None)))
         gradients.append(torch.cat(scaled))
     net.zero_grad()
     every = torch.stack(gradients)

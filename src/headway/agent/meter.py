@@ -13,7 +13,7 @@ from headway.agent.timing import History, Shape, Stopwatch
 
 MEASURE_SHARE = 0.01  # of the time that measuring the noise scale may take
 EARLY_SHARE = 0.05  # while there is little to go by
-_LITTLE = 32  # pairs
+_LITTLE = 16  # pairs
 _MOST_APART = 64  # steps between two measured ones
 _MOST_APART_EARLY = 8
 _APART_AT_FIRST = 4

@@ -20,21 +20,32 @@ _SECOND_MOMENTS = ("max_exp_avg_sq", "exp_avg_sq", "sum", "square_avg")
 
 @dataclass(frozen=True, slots=True)
 class Divisor:
-    """What the gradient of one parameter is divided by."""
+    """What the gradient of one parameter is divided by, part after part of it.
 
-    by: Tensor | None = None  # None: nothing
-    known: bool = True  # False: the optimizer rescales in a way that is not in the list above
+    Floored at a share of its tensor's own size: in rows that are hardly ever touched (of an
+    embedding) v is next to nothing, and a single gradient there would outweigh all others.
+    """
+
+    squares: Tensor  # the second moment, flat
+    floor: Tensor  # of these
+    share: Tensor | float  # of it that has come together since it began at 0
+    epsilon: Tensor | float
+
+    def of(self, part: slice) -> Tensor:
+        """For these elements of the flat gradient."""
+        squares = torch.maximum(self.squares[part].float(), self.floor)
+        return squares.div_(self.share).sqrt_().add_(self.epsilon)
 
 
 @final
 class Preconditioners:
     """The optimizers of a job, asked for one parameter at a time.
 
-    Nothing is kept between questions: a divisor is as large as its parameter. Everything stays on
-    the device, so asking never makes the host wait.
+    Everything stays on the device, so asking never makes the host wait.
     """
 
     def __init__(self) -> None:
+        self.unknown = False  # somebody rescales in a way that is not in the list above
         self._optimizers: list[Optimizer] = []
         self._of: dict[int, tuple[Optimizer, dict[str, Any]]] = {}
 
@@ -50,37 +61,36 @@ class Preconditioners:
             for parameter in group["params"]
         }
 
-    def divisor(self, parameter: nn.Parameter) -> Divisor:
-        """NaN while the second moment is young, so that whatever it divides is dropped."""
+    def divisor(self, parameter: nn.Parameter) -> Divisor | None:
+        """None: nothing. NaN while the second moment is young: what it divides is dropped."""
         optimizer, group = self._of.get(id(parameter), (None, {}))
         if optimizer is None or "eps" not in group:
-            return _NONE
+            return None
         state = optimizer.state.get(parameter)
         if not state:
-            return Divisor(torch.full((), torch.nan))
+            nothing = torch.full((), torch.nan)
+            return Divisor(torch.zeros_like(parameter).flatten(), nothing, 1.0, 0.0)
         name = next((name for name in _SECOND_MOMENTS if name in state), None)
         if name is None or "acc_delta" in state:
-            return _UNKNOWN
-        root = _root(name, state, group)
-        return Divisor(_floored(root) + group["eps"])
+            self.unknown = True
+            return None
+        squares = _squares(name, state)
+        floor = RARE**2 * squares.mean(dtype=torch.float32)
+        return Divisor(squares, floor, _share(name, state, group), group["eps"])
 
 
-_NONE = Divisor()
-_UNKNOWN = Divisor(known=False)
-
-
-def _root(name: str, state: Mapping[str, Any], group: Mapping[str, Any]) -> Tensor:
-    """The root of the second moment, without the bias of its start; NaN while it is young."""
-    squares: Tensor = state[name].float()
+def _squares(name: str, state: Mapping[str, Any]) -> Tensor:
+    squares: Tensor = state[name]
     if state.get("grad_avg") is not None:  # RMSprop, centered
-        squares = (squares - state["grad_avg"].float().square()).clamp_(min=0)
+        squares = squares - state["grad_avg"].square()
+    return squares.flatten()
+
+
+def _share(name: str, state: Mapping[str, Any], group: Mapping[str, Any]) -> Tensor:
+    """1 - beta2^t, or 1 where the moment is a sum; NaN while it is young.
+
+    A scalar of the host may divide what is on a device: nothing is copied, nobody waits.
+    """
     steps = torch.as_tensor(state.get("step", SETTLED_STEPS))
-    unbiased = 1 - group["betas"][1] ** steps if name.endswith("exp_avg_sq") else 1.0
-    share = torch.where(steps < SETTLED_STEPS, torch.nan, unbiased)
-    return (squares / share).sqrt_()  # a scalar of the host: no copy, so no waiting
-
-
-def _floored(root: Tensor) -> Tensor:
-    """Not below a share of its tensor's own size: in rows that are hardly ever touched (of an
-    embedding) v is next to nothing, and a single gradient there would outweigh all others."""
-    return torch.maximum(root, RARE * torch.linalg.vector_norm(root) / max(root.numel(), 1) ** 0.5)
+    share = 1 - group["betas"][1] ** steps if name.endswith("exp_avg_sq") else 1.0
+    return torch.where(steps < SETTLED_STEPS, torch.nan, share)

@@ -67,7 +67,8 @@ class GradientProbe:
         self._small: list[Tensor] = []
         self._whole: tuple[Tensor, Tensor] | None = None  # squared norm, doubt
         self._spoiled = False
-        self._previous: tuple[int, dict[int, Tensor]] | None = None
+        self._kept: dict[int, Tensor] = {}  # last step's gradients, in memory that is used again
+        self._kept_size = 0  # of that step; 0: nothing is kept
         self._pending: list[Measured] = []
 
     def watch_model(self, model: nn.Module) -> None:
@@ -131,7 +132,7 @@ class GradientProbe:
 
     def forget_previous(self) -> None:
         """The gradient kept for the differenced estimator is of another kind of step."""
-        self._previous = None
+        self._kept_size = 0
 
     @property
     def _differences(self) -> bool:
@@ -193,21 +194,21 @@ class GradientProbe:
 
     def _difference(self, dense: list[tuple[nn.Parameter, Tensor]], *, partly: bool) -> None:
         """The differenced estimator: two steps of M examples as halves of one of 2 M."""
-        size, previous = self._pass.step_size, self._previous
-        same = previous is not None and previous[0] == size
-        if previous is not None and same and previous[1].keys() == {id(p) for p, _ in dense}:
-            parts = [self._norms.pair(p, new, previous[1][id(p)]) for p, new in dense]
+        size, kept = self._pass.step_size, self._kept
+        if self._kept_size == size and kept.keys() == {id(p) for p, _ in dense}:
+            parts = [self._norms.pair(p, new, kept[id(p)]) for p, new in dense]
             small, big = (_added(list(part), self._device) for part in zip(*parts, strict=True))
             if not self._spoiled:
                 doubt = self._doubt(dense, partly=partly)
                 both = 2.0 * size
                 self._pending.append(Measured(small, big, doubt, 2, size, both, self._examples))
-        kept = {id(p): new.detach().clone() for p, new in dense} if self._chained else {}
-        self._previous = (size, kept) if kept else None
+        self._kept_size = size if self._chained and dense else 0
+        if self._kept_size:
+            self._kept = {id(p): _copied(new, kept.get(id(p))) for p, new in dense}
 
     def _doubt(self, dense: list[tuple[nn.Parameter, Tensor]], *, partly: bool) -> Tensor:
         """Why phi should not be relied upon, from 0 to 1; see ``Measured``."""
-        if partly or self._norms.unknown:
+        if partly or self._preconditioners.unknown:
             return torch.ones((), device=self._device)
         tables = [gradient for p, gradient in dense if id(p) in self._embeddings]
         if not tables:
@@ -216,6 +217,13 @@ class GradientProbe:
 
 
 _EMBEDDINGS = (nn.Embedding, nn.EmbeddingBag)
+
+
+def _copied(gradient: Tensor, into: Tensor | None) -> Tensor:
+    fits = into is not None and into.shape == gradient.shape and into.dtype == gradient.dtype
+    if into is None or not fits or into.device != gradient.device:
+        return gradient.detach().clone()
+    return into.copy_(gradient.detach())
 
 
 def _added(parts: list[Tensor], device: torch.device) -> Tensor:
