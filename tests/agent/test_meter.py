@@ -247,6 +247,16 @@ def test_where_measuring_is_dear_it_is_done_rarely() -> None:
     assert asked == [2, 4, 32, 64]
 
 
+def test_halving_is_never_taken_for_free() -> None:
+    """The cost is a difference of two times. On a busy machine it came out below 0, every other
+    step was halved, and training took a fifth longer."""
+    meter = made("halves")
+    net, optimizer = watched(meter, "sgd")
+    run(meter, optimizer, WAYS["halves"], epochs=40, one_pass=learning(net))
+    meter.step_s, meter._cost_s = 1.0, -0.5
+    assert meter.wanted_every() == 32
+
+
 def test_at_first_it_is_done_often_enough_to_have_an_estimate_soon() -> None:
     meter = made("differences")
     assert meter.wanted_every() == 4

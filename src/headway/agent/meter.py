@@ -13,6 +13,9 @@ from headway.agent.timing import History, Shape, Stopwatch
 
 MEASURE_SHARE = 0.01  # of the time that measuring the noise scale may take
 EARLY_SHARE = 0.05  # while there is little to go by
+# of a step, which another start of forward and backward costs: a difference of two noisy times may
+# say less than nothing, and every other step would be halved
+LEAST_OF_HALVING = 0.25
 _LITTLE = 16  # pairs
 _MOST_APART = 64  # steps between two measured ones
 _MOST_APART_EARLY = 8
@@ -122,7 +125,8 @@ class Meter:
             return _APART_AT_FIRST
         early = self.noise.pairs < _LITTLE
         share, most = (EARLY_SHARE, _MOST_APART_EARLY) if early else (MEASURE_SHARE, _MOST_APART)
-        apart = min(max(ceil(self._cost_s / (share * self.step_s)), 2), most)
+        cost_s = max(self._cost_s, LEAST_OF_HALVING * self.step_s if self._halving else 0.0)
+        apart = min(max(ceil(cost_s / (share * self.step_s)), 2), most)
         return 1 << (apart - 1).bit_length()  # changes rarely
 
     def _costs(self, pair_s: float) -> None:
