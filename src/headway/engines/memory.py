@@ -5,8 +5,16 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import final
 
-from headway.core.control.commands import Command, RunJob, StopJob
-from headway.core.control.events import Event, JobFailed, JobFinished, JobStarted, JobStopped
+from headway.core.control.commands import JobCommand, RunJob, ScaleCluster, StopJob
+from headway.core.control.events import (
+    Event,
+    JobFailed,
+    JobFinished,
+    JobStarted,
+    JobStopped,
+    NodeJoined,
+    NodeLost,
+)
 from headway.core.ids import JobId, NodeId
 from headway.core.types import Node
 from headway.protocol.messages import AgentPhase, AgentReport, Directive
@@ -27,7 +35,7 @@ class MemoryEngine:
         """The nodes it was given."""
         return self._nodes
 
-    def apply(self, command: Command) -> None:
+    def apply(self, command: JobCommand) -> None:
         """Make a command true now, or when other jobs have made room."""
         if command.key in self._applied:
             return
@@ -36,6 +44,20 @@ class MemoryEngine:
             self._stop(command)
         else:
             self._waiting[command.job.job_id] = command
+        self._start_what_fits()
+
+    def scale(self, command: ScaleCluster) -> None:
+        """Nodes like its first come at once; those that leave must be empty by then."""
+        if command.key in self._applied:
+            return
+        self._applied.add(command.key)
+        kind = self._nodes[0]
+        self._nodes = tuple(node for node in self._nodes if node.node_id not in command.leaving)
+        self._events += [NodeLost(at_s=0.0, node_id=gone) for gone in command.leaving]
+        for number in range(command.nodes - len(self._nodes)):
+            node_id = NodeId(f"{kind.node_id}-{command.generation}-{number}")
+            self._nodes += (replace(kind, node_id=node_id),)
+            self._events.append(NodeJoined(at_s=0.0, node=self._nodes[-1]))
         self._start_what_fits()
 
     def adopt(self, wanted: Sequence[RunJob]) -> None:
