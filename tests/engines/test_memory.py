@@ -2,7 +2,8 @@
 
 import pytest
 
-from headway.core.control.events import JobFailed, JobFinished
+from headway.core.control.commands import ScaleCluster
+from headway.core.control.events import JobFailed, JobFinished, NodeJoined, NodeLost
 from headway.core.ids import NodeId
 from headway.core.types import Allocation, Node
 from headway.engines.memory import MemoryEngine
@@ -46,3 +47,26 @@ def test_an_agent_that_a_test_plays_can_end_its_job(
     assert answer.cancel
     assert engine.observe(now_s=7.0) == (event,)
     assert engine.holds() == {}
+
+
+def test_nodes_come_and_go_once_for_each_command() -> None:
+    engine = MemoryEngine(NODES)
+    for _ in range(2):
+        engine.scale(ScaleCluster(nodes=4, leaving=(NodeId("n1"),), generation=1))
+    assert len(engine.nodes()) == 4
+    lost, *joined = engine.observe(now_s=3.0)
+    assert lost == NodeLost(at_s=3.0, node_id=NodeId("n1"))
+    assert joined == [NodeJoined(at_s=3.0, node=node) for node in engine.nodes()[1:]]
+    assert len({node.node_id for node in engine.nodes()}) == 4
+
+
+def test_a_job_that_waited_for_a_node_starts_when_it_is_there() -> None:
+    engine = MemoryEngine(NODES[:1])
+    engine.apply(run(engine, a_job("a"), 4, 1))
+    engine.scale(ScaleCluster(nodes=2, leaving=(), generation=1))
+    new = engine.nodes()[1].node_id
+    command = type(run(engine, a_job("b"), 1, 1))(
+        job=a_job("b"), allocation=Allocation.of({new: 4}), generation=1, adapts=False
+    )
+    engine.apply(command)
+    assert engine.holds() == {"a": (0, 1, 2, 3), "b": (4, 5, 6, 7)}

@@ -29,6 +29,7 @@ from headway.core.control.events import (
     RunOpened,
 )
 from headway.core.ids import JobId, NodeId
+from headway.core.scale import ScaleCode, Scaling
 from headway.core.types import (
     Allocation,
     BatchChange,
@@ -227,6 +228,18 @@ def decisions() -> SearchStrategy[RoundDecided]:
         objective=st.none() | NUMBERS,
         gap=st.none() | st.floats(0, 1),
         solver=st.dictionaries(NAMES, NUMBERS, max_size=2),
+        scaling=st.none() | scalings(),
+    )
+
+
+def scalings() -> SearchStrategy[Scaling]:
+    """A wanted size of the cluster."""
+    return st.builds(
+        Scaling,
+        nodes=st.integers(1, 10_000),
+        leaving=st.lists(NODE_IDS, max_size=3).map(tuple),
+        code=st.sampled_from(ScaleCode),
+        numbers=st.lists(st.tuples(NAMES, NUMBERS), max_size=3).map(tuple),
     )
 
 

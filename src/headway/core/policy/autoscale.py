@@ -82,6 +82,7 @@ class Autoscaled(Generic[Inner]):
             asked=present if seen.nodes_wanted is None else seen.nodes_wanted,
             least=max(self.scaler.min_nodes, needed, len(pinned_nodes(seen))),
             most=most,
+            needed=needed,
         )
 
     def _needs(self, job: JobView, seen: Snapshot, most: int) -> int:

@@ -20,8 +20,9 @@ class Size:
 
     present: int  # nodes
     asked: int  # those that are still to come included
-    least: int  # a job that waits needs so many
+    least: int
     most: int
+    needed: int = 0  # by the job that needs most
 
     @property
     def settled(self) -> bool:
@@ -118,11 +119,10 @@ class GoodputScaler:
 
     def want(self, probe: Probe, size: Size, gain: float) -> Scaling:
         """The same as before inside the band, else the size nearest to the target."""
-        settled = size.settled
-        now = gain / probe.gpus(size.present) if settled else probe.utility(size.asked)
-        inside = self.low <= now <= self.high
-        nodes = size.asked
-        if not inside or nodes != size.bounded(nodes):
+        nodes, settled = size.asked, size.settled
+        now = gain / probe.gpus(size.present) if settled else probe.utility(nodes)
+        out, back = now > self.high and nodes < size.most, now < self.low and nodes > size.least
+        if out or back or nodes != size.bounded(nodes):
             nodes = nearest(probe.utility, self._target, size)
         code = ScaleCode.UTILITY_HIGH if nodes > size.asked else ScaleCode.UTILITY_LOW
         numbers = {"utility": now}
@@ -137,14 +137,13 @@ class ThroughputScaler:
     """Scale out while throughput per added GPU stays high (Or et al., MLSys'20).
 
     It sees throughput alone: what a larger batch is worth does not count, and each GPU keeps the
-    initial batch size. A few nodes more are worth having where each of their GPUs adds at least
-    ``least_gain`` of the throughput of one GPU; the last few are given back where they add less.
+    initial batch size. One node more is worth having where each of its GPUs adds at least
+    ``least_gain`` of the throughput of one GPU; the last one is given back where it adds less.
     """
 
     min_nodes: int = 1
     max_nodes: int = 16
     least_gain: float = 1 / 2
-    step_nodes: int = 1
     out_rounds: int = 1
     in_rounds: int = 5
 
@@ -154,10 +153,6 @@ class ThroughputScaler:
         if not 0 <= self.least_gain <= 1:
             raise InvalidInputError(
                 f"throughput.least_gain must be from 0 to 1, not {self.least_gain:g}"
-            )
-        if not 1 <= self.step_nodes <= MOST_NODES:
-            raise InvalidInputError(
-                f"throughput.step_nodes must be from 1 to {MOST_NODES}, not {self.step_nodes}"
             )
 
     @property
@@ -174,7 +169,7 @@ class ThroughputScaler:
         now = size.bounded(size.asked)
         if now != size.asked or not size.settled:
             return scaling(size, now, ScaleCode.KEPT, {})
-        more, fewer = size.bounded(now + self.step_nodes), size.bounded(now - self.step_nodes)
+        more, fewer = size.bounded(now + 1), size.bounded(now - 1)
         ahead, behind = _per_gpu(probe, now, more), _per_gpu(probe, fewer, now)
         numbers = {"gain_ahead": ahead, "gain_behind": behind}
         if more > now and ahead >= self.least_gain:
@@ -205,10 +200,10 @@ def scaling(size: Size, nodes: int, code: ScaleCode, numbers: dict[str, float]) 
     """A wanted size with its reason: the one that was led to, or that bounds leave no choice."""
     if nodes == size.asked:
         code = ScaleCode.KEPT
-    elif size.asked > size.most:
-        code = ScaleCode.OUT_OF_BOUNDS
-    elif size.asked < size.least:
+    elif size.asked < size.needed:
         code = ScaleCode.JOB_NEEDS
+    elif size.asked != size.bounded(size.asked):
+        code = ScaleCode.OUT_OF_BOUNDS
     figures = {"nodes_before": float(size.asked), "nodes_after": float(nodes), **numbers}
     return Scaling(nodes=nodes, code=code, numbers=tuple(figures.items()))
 
