@@ -13,6 +13,7 @@ FIGURES = ("worst_rho", "mean_rho", "p95_rho", "unfair_fraction")
 KEYS = {
     "policy", "jobs", "finished", "avg_jct_s", "p50_jct_s", "p99_jct_s", "makespan_s",
     "avg_queueing_s", "utilisation", "restarts", "gpu_hours", "decide_s_mean", "decide_s_max",
+    "node_hours", "provisioned_gpu_hours",
     "gap_max", "cpu_s", "wall_s", *(figure + reading for figure in FIGURES for reading in READINGS),
 }  # fmt: skip
 HEADER = "name,submitted_s,profile,requested_gpus,requested_batch_size"
@@ -123,7 +124,8 @@ def test_a_cluster_that_scales_starts_as_given_and_costs_what_was_there(
     assert fixed["node_hours"] == pytest.approx(fixed["makespan_s"] / 3600)
     assert scaled["avg_jct_s"] < fixed["avg_jct_s"]
     assert scaled["provisioned_gpu_hours"] == pytest.approx(4 * scaled["node_hours"])
-    events = [json.loads(line) for line in (tmp_path / "las+goodput/events.jsonl").open("rb")]
+    log = (tmp_path / "las+goodput" / "events.jsonl").read_text()
+    events = [json.loads(line) for line in log.splitlines()]
     joined = [event["at_s"] for event in events if event["event"] == "NodeJoined"]
     asked = [event["at_s"] for event in events if event.get("scaling")]
     assert joined[:2] == [0, asked[0] + 45]

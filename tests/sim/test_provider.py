@@ -92,7 +92,8 @@ def test_no_node_goes_while_a_job_holds_it_and_no_more_come_than_asked(
                 held.pop(event.job_id)
             case _:
                 pass
-        assert 1 <= len(nodes) <= 5, "at most one that was asked for came too late"
+        assert len(nodes) <= 4 + (provision_s > 0), "one that was asked for may come too late"
+        assert nodes or event.at_s == 0
     assert lost > 0
     assert not held
 

@@ -37,7 +37,7 @@ OPTIONS = (
         "policies",
         multiple=True,
         default=(DEFAULT,),
-        help="May be given several times.",
+        help="May be given several times; NAME+goodput or NAME+throughput scales the cluster.",
     ),
     click.option(
         "--profiles",
