@@ -221,6 +221,7 @@ class Snapshot:
     departures: int = 0
     changes: int = 0  # nodes that came or went, batch sizes that changed
     nodes_wanted: int | None = None  # those asked for; None: nobody has asked for a number
+    nodes_leaving: tuple[NodeId, ...] = ()  # told to go and still there
 
     @property
     def gpus(self) -> int:

@@ -26,6 +26,7 @@ class MemoryEngine:
     """For tests and twins: a command is true as soon as it is given and there is room."""
 
     _nodes: tuple[Node, ...]
+    _leaving: frozenset[NodeId] = frozenset()
     _applied: set[str] = field(default_factory=set)
     _running: dict[JobId, RunJob] = field(default_factory=dict)
     _waiting: dict[JobId, RunJob] = field(default_factory=dict)
@@ -47,16 +48,15 @@ class MemoryEngine:
         self._start_what_fits()
 
     def scale(self, command: ScaleCluster) -> None:
-        """Nodes like its first come at once; those that leave must be empty by then."""
+        """Nodes like its first come at once; one that leaves goes when no job runs on it."""
         if command.key in self._applied:
             return
         self._applied.add(command.key)
-        kind = self._nodes[0]
-        self._nodes = tuple(node for node in self._nodes if node.node_id not in command.leaving)
-        self._events += [NodeLost(at_s=0.0, node_id=gone) for gone in command.leaving]
-        for number in range(command.nodes - len(self._nodes)):
-            node_id = NodeId(f"{kind.node_id}-{command.generation}-{number}")
-            self._nodes += (replace(kind, node_id=node_id),)
+        self._leaving = frozenset(command.leaving) & {node.node_id for node in self._nodes}
+        more = command.nodes + len(self._leaving) - len(self._nodes)
+        for number in range(more):
+            node_id = NodeId(f"{self._nodes[0].node_id}-{command.generation}-{number}")
+            self._nodes += (replace(self._nodes[0], node_id=node_id),)
             self._events.append(NodeJoined(at_s=0.0, node=self._nodes[-1]))
         self._start_what_fits()
 
@@ -137,6 +137,14 @@ class MemoryEngine:
             started = JobStarted(at_s=0.0, job_id=run.job.job_id, generation=run.generation)
             self._events.append(started)
             fitting = [run for run in self._waiting.values() if self._fits(run)]
+        self._let_go()
+
+    def _let_go(self) -> None:
+        held = {node for run in self._running.values() for node, _ in run.allocation.per_node}
+        gone = self._leaving - held
+        self._leaving -= gone
+        self._nodes = tuple(node for node in self._nodes if node.node_id not in gone)
+        self._events += [NodeLost(at_s=0.0, node_id=node_id) for node_id in sorted(gone)]
 
     def _fits(self, run: RunJob) -> bool:
         others = [other for key, other in self._running.items() if key != run.job.job_id]

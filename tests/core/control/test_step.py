@@ -355,7 +355,7 @@ def test_only_another_size_is_a_command_and_it_comes_after_those_that_empty_its_
     ]
     assert isinstance(commands[5][-1], ScaleCluster)
     assert len(commands[5]) == 2
-    assert state.snapshot().nodes_wanted == 2
+    assert (state.snapshot().nodes_wanted, state.snapshot().nodes_leaving) == (2, (N1,))
 
 
 def test_a_node_that_was_to_leave_is_struck_off_and_one_that_was_not_is_asked_for_anew() -> None:

@@ -53,6 +53,8 @@ def test_the_emptiest_nodes_leave_and_of_those_the_last() -> None:
     assert leaving(seen, 2) == ("n1", "n2")
     assert leaving(seen, 3) == ("n0", "n1", "n2")
     assert leaving(seen, 0) == leaving(seen, -1) == ()
+    told = replace(seen, nodes_leaving=("n0",))
+    assert leaving(told, 1) == ("n0",), "else every round would tell others to go"
     assert [node.node_id for node in without(seen, ("n1", "n2")).nodes] == ["n0", "n3"]
 
 

@@ -106,4 +106,5 @@ class State(Generic[Memory]):
             departures=self.departures,
             changes=self.changes,
             nodes_wanted=None if self.scaling is None else self.scaling.nodes,
+            nodes_leaving=() if self.scaling is None else self.scaling.leaving,
         )

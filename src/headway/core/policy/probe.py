@@ -99,14 +99,14 @@ def usual(nodes: Sequence[Node]) -> Node:
 
 
 def leaving(seen: Snapshot, count: int) -> tuple[NodeId, ...]:
-    """Which nodes to give back: those with the fewest GPUs in use, of these the last by name.
+    """Which nodes to give back: those told to go before, else those with the fewest GPUs in use.
 
-    Never one that a job may not be moved away from.
+    Of equal ones the last by name, and never one that a job may not be moved away from.
     """
     pinned, used = pinned_nodes(seen), _used(seen)
     may = [node.node_id for node in seen.nodes if node.node_id not in pinned]
     may.sort(reverse=True)
-    may.sort(key=lambda node_id: used.get(node_id, 0))
+    may.sort(key=lambda node_id: (node_id not in seen.nodes_leaving, used.get(node_id, 0)))
     return tuple(sorted(may[: max(count, 0)]))
 
 
