@@ -1,8 +1,8 @@
 """A policy in a cluster that scales: the laws of who leaves, and of when."""
 
 from collections.abc import Iterator
-from dataclasses import replace
-from itertools import chain
+from dataclasses import fields, replace
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import pytest
 
 from headway.core.errors import InvalidInputError
 from headway.core.ids import NodeId
-from headway.core.policy import SCALERS, make
+from headway.core.policy import POLICIES, SCALERS, make
 from headway.core.policy.autoscale import Autoscaled
 from headway.core.policy.base import Policy
 from headway.core.policy.las import Las
@@ -176,11 +176,9 @@ def test_it_says_in_every_decision_how_well_the_cluster_is_used() -> None:
 def test_settings_go_to_whom_they_belong() -> None:
     made = make("pollux+goodput", {"p": "-2", "max_nodes": "9", "low": "0.3"})
     assert made == Autoscaled(Pollux(p=-2.0), GoodputScaler(max_nodes=9, low=0.3))
-    policies = {"fifo", "las", "optimus", "pollux", "tiresias"}
-    for name in policies:
-        own = set(vars(make(name))) if hasattr(make(name), "__dict__") else set()
-        for scaler in SCALERS.values():
-            assert not own & set(vars(scaler())), f"{name} and {scaler} share a setting"
+    for name, scaler in product(POLICIES, SCALERS):
+        own = [{part.name for part in fields(kind)} for kind in (POLICIES[name], SCALERS[scaler])]
+        assert not own[0] & own[1], f"{name} and {scaler} share a setting"
 
 
 @pytest.mark.parametrize(
