@@ -162,6 +162,7 @@ def test_what_goes_beyond_the_profiles_is_said_on_stderr(
             ["--policy", "las+goodput", "--set", "las+goodput.low=2"],
             "goodput.low and goodput.high must be 0 <= low <= high <= 1",
         ),
+        (["--set", "sim.models=known"], "sim.models must be learned or oracle"),
         (["--set", "sim.noise=-1"], "sim.noise must be a number from 0 to 1"),
         (["--cluster", "16by4"], "--cluster '16by4' is neither"),
         (["--round-s", "0"], "--round-s must be from 0.001 to"),

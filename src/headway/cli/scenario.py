@@ -21,10 +21,11 @@ from headway.traces.sniff import read_profiles, read_workload
 
 MOST_S = 1e7  # of a round or a restart; virtual time goes on round by round
 SIMULATOR = "sim"  # whose settings, beside the policies', --set may name
-SIMULATOR_SETTINGS: Mapping[str, float] = {  # and their largest values; the least is 0
+NUMBERS: Mapping[str, float] = {  # of the simulator, and their largest values; the least is 0
     "noise": 1.0,
     "provision_s": MOST_S,
 }
+SIMULATOR_SETTINGS = (*NUMBERS, "models")
 Settings = Mapping[str, Mapping[str, str]]
 
 OPTIONS = (
@@ -98,7 +99,8 @@ class Scenario:
             restart_s=self.restart_s,
             seed=seed,
             most_nodes=self.most_nodes,
-            **simulator_settings(self.settings[SIMULATOR]),
+            oracle_models=_oracle_models(self.settings[SIMULATOR]),
+            **numbers(self.settings[SIMULATOR]),
         )
 
     def _jobs(self, seed: int) -> Workload:
@@ -213,15 +215,17 @@ def _seconds(option: str, value: float, *, least: float) -> float:
     return value
 
 
-def simulator_settings(settings: Mapping[str, str]) -> dict[str, float]:
+def numbers(settings: Mapping[str, str]) -> dict[str, float]:
     """Fields of ``Setup``.
 
     Raises:
         InvalidInputError: no number, or one beyond sense.
     """
     found = {}
-    for key, text in settings.items():
-        most = SIMULATOR_SETTINGS[key]
+    for key, most in NUMBERS.items():
+        if key not in settings:
+            continue
+        text = settings[key]
         try:
             value = float(text)
         except ValueError:
@@ -232,3 +236,10 @@ def simulator_settings(settings: Mapping[str, str]) -> dict[str, float]:
             )
         found[key] = value
     return found
+
+
+def _oracle_models(settings: Mapping[str, str]) -> bool:
+    text = settings.get("models", "learned")
+    if text not in {"learned", "oracle"}:
+        raise InvalidInputError(f"--set sim.models must be learned or oracle, not {text!r}")
+    return text == "oracle"

@@ -24,6 +24,7 @@ from headway.core.types import Decision, JobSpec, Node, Snapshot, total_gpus
 from headway.sim.agent import SimulatedAgents
 from headway.sim.cluster import Cluster
 from headway.sim.executor import Executor
+from headway.sim.oracle import Oracle
 from headway.sim.provider import Provider
 from headway.sim.truth import Speeds, truths
 from headway.traces.base import Workload
@@ -43,6 +44,7 @@ class Setup:
     noise: float = 0.0  # standard deviation of the logarithm of what agents measure
     provision_s: float = 120.0  # until a node that a policy asks for is there
     most_nodes: int = 0  # to which a policy may scale the cluster
+    oracle_models: bool = False  # agents have the fit of their whole profile from the start
 
     @property
     def largest(self) -> tuple[Node, ...]:
@@ -109,6 +111,7 @@ def simulate(
         listening=policy.traits.reads_reports or policy.traits.adapts_batch_size,
         noise=setup.noise,
         rng=np.random.default_rng([setup.seed, 1]),
+        oracle=Oracle() if setup.oracle_models else None,
     )
     executor = Executor(
         truths(setup.workload, speeds),
