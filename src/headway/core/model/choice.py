@@ -73,8 +73,12 @@ def fit_profile_best(seen: Observations) -> Fit:
     return _best(seen, partial(fit_profile, seen), again)
 
 
-# how an agent comes by its model: always the linear one, or the best of all
-FITTERS: Mapping[str, Callable[..., Fit]] = {"linear": fit, "best": fit_best}
+# how an agent comes by its model: always the same, or the best of all
+FITTERS: Mapping[str, Callable[..., Fit]] = {
+    "linear": fit,
+    "collective": partial(fit, kind=ThroughputKind.COLLECTIVE),
+    "best": fit_best,
+}
 
 
 def _best(
