@@ -53,6 +53,7 @@ class Loop:
             workers=context.workers,
             nodes=context.nodes,
             clock=time.perf_counter,
+            throughput=context.throughput,
         )
         self.rule = LrRule.ADASCALE
         self.loader: ElasticLoader | None = None
@@ -208,7 +209,7 @@ class Loop:
         if self.context.first:
             self.tuner.refit(self.meter.history)
             self._look_for_better()
-            self.desk.report(self.cursor, self._split, self.meter.noise, self.tuner.fit)
+            self.desk.report(self.cursor, self._split, self.meter.noise, self.tuner)
 
     # the step boundary
 

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from headway.core.errors import InvalidInputError
+from headway.core.model.choice import FITTERS
 from headway.core.policy import DEFAULT, make
 from headway.sim.cluster import Cluster, parse_cluster
 from headway.sim.driver import Setup, fitted
@@ -25,7 +26,7 @@ NUMBERS: Mapping[str, float] = {  # of the simulator, and their largest values; 
     "noise": 1.0,
     "provision_s": MOST_S,
 }
-SIMULATOR_SETTINGS = (*NUMBERS, "models")
+SIMULATOR_SETTINGS = (*NUMBERS, "models", "throughput")
 Settings = Mapping[str, Mapping[str, str]]
 
 OPTIONS = (
@@ -55,7 +56,8 @@ OPTIONS = (
         "settings",
         multiple=True,
         metavar="NAME.KEY=VALUE",
-        help="A setting of a policy (pollux.p=-1) or of the simulator (sim.noise=0.05).",
+        help="A setting of a policy (pollux.p=-1) or of the simulator (sim.noise=0.05, "
+        "sim.throughput=best).",
     ),
 )
 
@@ -99,6 +101,7 @@ class Scenario:
             restart_s=self.restart_s,
             seed=seed,
             most_nodes=self.most_nodes,
+            throughput=_throughput(self.settings[SIMULATOR]),
             oracle_models=_oracle_models(self.settings[SIMULATOR]),
             **numbers(self.settings[SIMULATOR]),
         )
@@ -236,6 +239,14 @@ def numbers(settings: Mapping[str, str]) -> dict[str, float]:
             )
         found[key] = value
     return found
+
+
+def _throughput(settings: Mapping[str, str]) -> str:
+    text = settings.get("throughput", "linear")
+    if text not in FITTERS:
+        known = ", ".join(FITTERS)
+        raise InvalidInputError(f"--set sim.throughput must be one of {known}; not {text!r}")
+    return text
 
 
 def _oracle_models(settings: Mapping[str, str]) -> bool:

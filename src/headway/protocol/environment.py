@@ -12,6 +12,7 @@ JOB_FILE = "HEADWAY_JOB_FILE"  # the JobSpec as JSON; every process of the job c
 
 # the agent, from the owner of the job
 WARM = "HEADWAY_WARM"  # 0: do not import torch before the workers are forked
+THROUGHPUT = "HEADWAY_THROUGHPUT"  # linear (default), collective or best: what is fitted
 
 # a worker, from its agent
 ORDERS = "HEADWAY_ORDERS"  # path of a file with WorkerOrders; absent: not under a scheduler

@@ -42,6 +42,7 @@ class Setup:
     restart_s: float = 30.0
     seed: int = 0
     noise: float = 0.0  # standard deviation of the logarithm of what agents measure
+    throughput: str = "linear"  # which models agents fit, one of core.model.choice.FITTERS
     provision_s: float = 120.0  # until a node that a policy asks for is there
     most_nodes: int = 0  # to which a policy may scale the cluster
     oracle_models: bool = False  # agents have the fit of their whole profile from the start
@@ -111,6 +112,7 @@ def simulate(
         listening=policy.traits.reads_reports or policy.traits.adapts_batch_size,
         noise=setup.noise,
         rng=np.random.default_rng([setup.seed, 1]),
+        throughput=setup.throughput,
         oracle=Oracle() if setup.oracle_models else None,
     )
     executor = Executor(

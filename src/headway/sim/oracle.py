@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from headway.core.model.fit import Fit, fit_profile
-from headway.core.model.objective import Observations
+from headway.core.model.observations import Observations
 from headway.traces.base import JobProfile, Shape
 
 PER_NODE = (1, 2, 3, 4, 8)

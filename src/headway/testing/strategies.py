@@ -36,12 +36,14 @@ from headway.core.types import (
     BatchContract,
     BatchMode,
     GpuBounds,
+    GradTime,
     JobReport,
     JobSpec,
     Launch,
     Node,
     Reason,
     ReasonCode,
+    ThroughputKind,
     ThroughputParams,
 )
 
@@ -50,6 +52,7 @@ JOB_IDS = st.sampled_from([JobId(f"job-{letter}") for letter in "abcdef"])
 NODE_IDS = st.sampled_from([NodeId(f"n{index}") for index in range(6)])
 TIMES_S = st.floats(0, 1e9)
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+FIGURES = st.lists(st.tuples(NAMES, NUMBERS), max_size=3).map(tuple)
 COUNTS = st.integers(0, 10**9)
 GENERATIONS = st.integers(0, 1000)
 
@@ -156,6 +159,7 @@ def throughput_params() -> SearchStrategy[ThroughputParams]:
     seconds = st.floats(0, 100)
     return st.builds(
         ThroughputParams,
+        kind=st.sampled_from(ThroughputKind),
         alpha_grad_s=st.floats(1e-6, 100),
         beta_grad_s=st.floats(1e-9, 10),
         alpha_local_s=seconds,
@@ -163,7 +167,22 @@ def throughput_params() -> SearchStrategy[ThroughputParams]:
         alpha_node_s=seconds,
         beta_node_s=seconds,
         gamma=st.floats(1, 10),
+        alpha_rack_s=seconds,
+        beta_rack_s=seconds,
+        tree_s=seconds,
+        hop_s=seconds,
     )
+
+
+def grad_times() -> SearchStrategy[tuple[GradTime, ...]]:
+    """T_grad on some types of GPUs, each named once."""
+    pairs = st.builds(
+        GradTime,
+        gpu_type=st.sampled_from(["t4", "v100", "a100"]),
+        alpha_grad_s=st.floats(1e-6, 100),
+        beta_grad_s=st.floats(1e-9, 10),
+    )
+    return st.lists(pairs, unique_by=lambda one: one.gpu_type, max_size=3).map(tuple)
 
 
 def job_reports() -> SearchStrategy[JobReport]:
@@ -184,6 +203,10 @@ def job_reports() -> SearchStrategy[JobReport]:
         loss=st.none() | NUMBERS,
         samples=COUNTS,
         epoch=st.integers(0, 1000),
+        grad_by_type=grad_times(),
+        step_error=maybe,
+        step_error_doubled=maybe,
+        fit_trouble=NAMES,
     )
 
 
@@ -212,13 +235,15 @@ def reasons() -> SearchStrategy[Reason]:
         Reason,
         job_id=JOB_IDS,
         code=st.sampled_from(ReasonCode),
-        numbers=st.lists(st.tuples(NAMES, NUMBERS), max_size=3).map(tuple),
+        numbers=FIGURES,
     )
 
 
 def decisions() -> SearchStrategy[RoundDecided]:
     """A decision as a log has it."""
     change = st.builds(Change, job_id=JOB_IDS, generation=GENERATIONS, allocation=allocations())
+    leaving, code = st.lists(NODE_IDS, max_size=3).map(tuple), st.sampled_from(ScaleCode)
+    scaling = st.builds(Scaling, nodes=COUNTS, leaving=leaving, code=code, numbers=FIGURES)
     return st.builds(
         RoundDecided,
         at_s=TIMES_S,
@@ -228,18 +253,7 @@ def decisions() -> SearchStrategy[RoundDecided]:
         objective=st.none() | NUMBERS,
         gap=st.none() | st.floats(0, 1),
         solver=st.dictionaries(NAMES, NUMBERS, max_size=2),
-        scaling=st.none() | scalings(),
-    )
-
-
-def scalings() -> SearchStrategy[Scaling]:
-    """A wanted size of the cluster."""
-    return st.builds(
-        Scaling,
-        nodes=st.integers(1, 10_000),
-        leaving=st.lists(NODE_IDS, max_size=3).map(tuple),
-        code=st.sampled_from(ScaleCode),
-        numbers=st.lists(st.tuples(NAMES, NUMBERS), max_size=3).map(tuple),
+        scaling=st.none() | scaling,
     )
 
 
