@@ -21,7 +21,11 @@ from headway.traces.sniff import read_profiles, read_workload
 
 MOST_S = 1e7  # of a round or a restart; virtual time goes on round by round
 SIMULATOR = "sim"  # whose settings, beside the policies', --set may name
-SIMULATOR_SETTINGS = ("noise",)
+SIMULATOR_SETTINGS: Mapping[str, float] = {  # and their largest values; the least is 0
+    "noise": 1.0,
+    "interference": 0.95,
+    "restart_spread": 2.0,
+}
 Settings = Mapping[str, Mapping[str, str]]
 
 OPTIONS = (
@@ -51,7 +55,7 @@ OPTIONS = (
         "settings",
         multiple=True,
         metavar="NAME.KEY=VALUE",
-        help="A setting of a policy (pollux.p=-1) or of the simulator (sim.noise=0.05).",
+        help="A setting of a policy (pollux.p=-1) or of the simulator (sim.interference=0.25).",
     ),
 )
 
@@ -88,7 +92,7 @@ class Scenario:
             round_s=self.round_s,
             restart_s=self.restart_s,
             seed=seed,
-            noise=_noise(self.settings[SIMULATOR]),
+            **simulator_settings(self.settings[SIMULATOR]),
         )
 
     def _jobs(self, seed: int) -> Workload:
@@ -203,12 +207,22 @@ def _seconds(option: str, value: float, *, least: float) -> float:
     return value
 
 
-def _noise(settings: Mapping[str, str]) -> float:
-    text = settings.get("noise", "0")
-    try:
-        noise = float(text)
-    except ValueError:
-        noise = math.nan
-    if not 0 <= noise <= 1:
-        raise InvalidInputError(f"--set sim.noise must be a number from 0 to 1, not {text!r}")
-    return noise
+def simulator_settings(settings: Mapping[str, str]) -> dict[str, float]:
+    """Fields of ``Setup``.
+
+    Raises:
+        InvalidInputError: no number, or one beyond sense.
+    """
+    found = {}
+    for key, text in settings.items():
+        most = SIMULATOR_SETTINGS[key]
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not 0 <= value <= most:
+            raise InvalidInputError(
+                f"--set sim.{key} must be a number from 0 to {most:g}, not {text!r}"
+            )
+        found[key] = value
+    return found

@@ -114,6 +114,15 @@ def test_the_measured_restart_delay_counts_not_the_assumed_one() -> None:
     assert numbers(decision, "a")["realloc_factor"] == pytest.approx(3_600 / 5_400)
 
 
+def test_of_two_jobs_that_differ_in_this_alone_the_one_that_restarts_quickly_moves() -> None:
+    quick, slow = (
+        veteran(name, {"n0": 1}, report=report(restart_s=delay_s))
+        for name, delay_s in (("quick", 15.0), ("slow", 1_200.0))
+    )
+    assert held(decide(Pollux(), snapshot(nodes(3), quick, slow))) == {"quick": 2, "slow": 1}
+    assert held(decide(Pollux(), snapshot(nodes(3), slow, quick))) == {"quick": 2, "slow": 1}
+
+
 def test_a_margin_damps_moves_for_little_and_leaves_growth_alone() -> None:
     jobs = veteran("a", {"n0": 3}), veteran("b", {"n0": 1})
     assert held(decide(Pollux(margin=0.0), snapshot(nodes(4), *jobs))) == {"a": 2, "b": 2}
