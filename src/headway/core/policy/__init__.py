@@ -23,7 +23,7 @@ POLICIES: dict[str, Any] = {
 }
 DEFAULT = "pollux"
 
-__all__ = ["DEFAULT", "POLICIES", "Policy", "Traits", "make"]
+__all__ = ["DEFAULT", "POLICIES", "Policy", "Traits", "has_setting", "make"]
 
 
 def make(name: str, settings: Mapping[str, str] | None = None) -> Policy[Any]:
@@ -45,6 +45,11 @@ def make(name: str, settings: Mapping[str, str] | None = None) -> Policy[Any]:
         changed[key] = _parsed(f"{name}.{key}", text, kinds[key])
     made: Policy[Any] = replace(policy, **changed)
     return made
+
+
+def has_setting(name: str, key: str) -> bool:
+    """Whether a policy can be told this."""
+    return name in POLICIES and any(field.name == key for field in fields(POLICIES[name]))
 
 
 def _parsed(key: str, text: str, kind: type) -> object:

@@ -10,6 +10,7 @@ from headway.core.model.speedup import fair_gpus
 from headway.core.policy.base import Traits
 from headway.core.policy.grid import Grid
 from headway.core.policy.limits import allowed_sizes, caps, realloc_factor, restart_delays_s
+from headway.core.policy.shares import job_weights, parse_tenants, power_sum_factors
 from headway.core.policy.tables import Goodputs
 from headway.core.solve.pinned import EXACT_UP_TO_GPUS, solve
 from headway.core.solve.problem import Problem
@@ -73,6 +74,7 @@ class Pollux:
     spread: float = 0.05  # share of its speedup that a new placement on several nodes is denied
     rel_gap: float = 1e-4
     exact_up_to_gpus: int = EXACT_UP_TO_GPUS
+    tenants: str = ""  # weights, as in vision:2,speech:1; none: each job counts by its own weight
 
     def __post_init__(self) -> None:
         """Raise InvalidInputError for a setting beyond which the arithmetic means nothing."""
@@ -80,6 +82,7 @@ class Pollux:
             value: float = getattr(self, name)
             if not low <= value <= high:
                 raise InvalidInputError(f"pollux.{name} must be {low:g} to {high:g}, not {value:g}")
+        parse_tenants(self.tenants)
 
     @property
     def traits(self) -> Traits:
@@ -110,7 +113,9 @@ class Pollux:
             restart_delays_s(grid.jobs),
         )
         factor = np.where(grid.running, factor, 1.0)
-        problem = self._problem(grid, speedups, factor)
+        weight = job_weights(grid.jobs, parse_tenants(self.tenants))
+        terms = power_sum_factors(weight, self.p)
+        problem = self._problem(grid, speedups, factor, terms)
         plan = solve(problem, rel_gap=self.rel_gap, exact_up_to_gpus=self.exact_up_to_gpus)
         # Without a plan (present holdings that no longer fit together) nobody is touched.
         alloc = grid.held if plan.alloc is None else plan.alloc
@@ -122,25 +127,32 @@ class Pollux:
                 "speedup_before": speedups.keep,
                 "speedup_after": after,
                 "realloc_factor": factor,
+                **({"weight": weight} if (weight != 1.0).any() else {}),
             },
-            objective=self._fitness(np.where(kept, after, after * factor)),
+            objective=self._fitness(np.where(kept, after, after * factor), terms),
             gap=plan.gap if np.isfinite(plan.gap) and plan.alloc is not None else None,
             solver=plan.counts(),
         )
         return decision, memory
 
     def _problem(
-        self, grid: Grid, speedups: Speedups, factor: Float64[FloatArray, " jobs"]
+        self,
+        grid: Grid,
+        speedups: Speedups,
+        factor: Float64[FloatArray, " jobs"],
+        terms: Float64[FloatArray, " jobs"],
     ) -> Problem:
         """Costs of everything each job may do; a pinned one may only stay."""
         nothing = np.zeros(len(grid.jobs))
+        local = self._cost_of_moving(grid, speedups.local, factor)
+        several = self._cost_of_moving(grid, speedups.several * (1.0 - self.spread), factor)
         return Problem(
             capacity=grid.capacity,
             held=grid.held,
-            cost_none=np.where(grid.pinned, np.inf, self._cost(nothing)),
-            cost_local=self._cost_of_moving(grid, speedups.local, factor),
-            cost_several=self._cost_of_moving(grid, speedups.several * (1.0 - self.spread), factor),
-            cost_keep=np.where(grid.running, self._cost(speedups.keep), np.inf),
+            cost_none=np.where(grid.pinned, np.inf, terms * self._cost(nothing)),
+            cost_local=terms[:, None] * local,
+            cost_several=terms[:, None] * several,
+            cost_keep=np.where(grid.running, terms * self._cost(speedups.keep), np.inf),
         )
 
     def _cost_of_moving(
@@ -163,11 +175,13 @@ class Pollux:
             return np.asarray(-np.log(speedup + self.eps))
         return np.asarray((speedup + self.eps) ** self.p)
 
-    def _fitness(self, speedup: Float64[FloatArray, " jobs"]) -> float:
-        """FITNESS_p (Eqn. 14); for p = 0 the geometric mean."""
-        mean = float(np.abs(self._cost(speedup)).mean()) if self.p else 0.0
+    def _fitness(
+        self, speedup: Float64[FloatArray, " jobs"], terms: Float64[FloatArray, " jobs"]
+    ) -> float:
+        """FITNESS_p (Eqn. 14) with weights; for p = 0 the geometric mean."""
+        mean = float((terms * np.abs(self._cost(speedup))).mean()) if self.p else 0.0
         if self.p == 0:
-            return float(np.exp(np.log(speedup + self.eps).mean()))
+            return float(np.exp((terms * np.log(speedup + self.eps)).mean()))
         return mean ** (1 / self.p) if mean else 0.0
 
 
