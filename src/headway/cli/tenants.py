@@ -3,10 +3,8 @@
 from pathlib import Path
 
 import click
-import yaml
 
 from headway.core.errors import InvalidInputError
-from headway.core.policy.shares import tenants_text
 
 tenants_option = click.option(
     "--tenants",
@@ -22,6 +20,10 @@ def read_tenants(path: Path) -> str:
     Raises:
         InvalidInputError: a file that cannot be used.
     """
+    import yaml
+
+    from headway.core.policy.shares import tenants_text  # with NumPy; --help must be there at once
+
     try:
         found = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
