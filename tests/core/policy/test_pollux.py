@@ -43,6 +43,18 @@ class TestContractByRounding(PolicyContract):
         return Pollux(exact_up_to_gpus=0)
 
 
+class TestContractBySearch(PolicyContract):
+    @pytest.fixture
+    def policy(self) -> Pollux:
+        return Pollux(search="genetic", population=10, generations=10)
+
+
+class TestContractWithSharedNodes(PolicyContract):
+    @pytest.fixture
+    def policy(self) -> Pollux:
+        return Pollux(avoid_interference=False)
+
+
 def held(decision: Decision) -> dict[str, int]:
     return {name: allocation.gpus for name, allocation in decision.allocations.items()}
 
@@ -188,6 +200,22 @@ def test_no_job_outgrows_its_cap_and_no_node_carries_two_spanning_jobs(seed: int
         assert len(spanning) == len(set(spanning))
 
 
+def test_the_search_of_the_paper_proves_nothing_and_goes_on_from_its_last_population() -> None:
+    policy, rng = Pollux(search="genetic"), np.random.default_rng(0)
+    seen = snapshot(nodes(4, 4, 4, 4), *(veteran(name) for name in "abcdef"))
+    first, memory = policy.decide(seen, policy.start(), rng)
+    assert first.gap is None
+    assert dict(first.solver)["generations"] == 100
+    best = decide(Pollux(), seen).objective
+    assert best is not None
+    assert first.objective is not None
+    assert 0.7 * best <= first.objective <= best * (1 + 1e-4)
+    assert memory.plans.jobs == tuple("abcdef")
+    second, _ = policy.decide(seen, memory, rng)
+    assert second.objective is not None
+    assert second.objective >= first.objective
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_decision_does_not_depend_on_what_is_remembered(seed: int) -> None:
     policy = Pollux()
@@ -210,6 +238,18 @@ def test_only_jobs_whose_report_changed_are_computed_again() -> None:
     _, second = policy.decide(snapshot(nodes(4), jobs[0], changed), first, rng)
     assert second.rows[JobId("a")] is first.rows[JobId("a")]
     assert second.rows[JobId("b")] is not first.rows[JobId("b")]
+
+
+def test_without_avoidance_spanning_jobs_share_a_node() -> None:
+    rigid = [job(name, gpus=bounds(least=6, most=6)) for name in ("a", "b")]
+    decision = decide(Pollux(avoid_interference=False), snapshot(nodes(4, 4, 4), *rigid))
+    assert held(decision) == {"a": 6, "b": 6}
+    assert decision.gap == 0.0
+
+
+def test_an_unknown_search_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match=r"pollux\.search must be exact or genetic"):
+        make("pollux", {"search": "random"})
 
 
 @pytest.mark.parametrize(

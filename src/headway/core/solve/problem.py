@@ -12,7 +12,7 @@ class Problem:
     """Costs of every size for every job, and what each job holds now. Infinite: not allowed.
 
     A job may hold nothing, i GPUs of one node, k ≥ 2 GPUs of several nodes, or exactly what it
-    holds now. A node carries at most one job that spans several nodes.
+    holds now. A node carries at most one job that spans several nodes, unless they may share.
     """
 
     capacity: Int64[IntArray, " nodes"]
@@ -21,6 +21,7 @@ class Problem:
     cost_local: Float64[FloatArray, "jobs sizes"]  # column i: i GPUs on one node; 0 is not read
     cost_several: Float64[FloatArray, "jobs counts"]  # column k: k GPUs on several nodes; from 2
     cost_keep: Float64[FloatArray, " jobs"]  # not read for a job that holds nothing
+    share_spanning: bool = False  # a node may carry several jobs that span several nodes
 
     def keepable(self) -> BoolArray:
         """Jobs that hold something, may keep it, and whose nodes are still large enough."""
@@ -45,7 +46,7 @@ class Problem:
         fits = (alloc >= 0).all() and (alloc.sum(axis=0) <= self.capacity).all()
         spanning = (alloc > 0).sum(axis=1) > 1
         alone = ((alloc[spanning] > 0).sum(axis=0) <= 1).all()
-        return bool(fits and alone and np.isfinite(self.cost(alloc)).all())
+        return bool(fits and (alone or self.share_spanning) and np.isfinite(self.cost(alloc)).all())
 
 
 def _look_up(
