@@ -13,8 +13,16 @@ from headway.core.solve.problem import Problem
 from headway.testing.placements import is_a_placement, random_problem
 
 
-def problem(seed: int, jobs: int = 14) -> Problem:
-    return random_problem(np.random.default_rng(seed), nodes=(1, 8), room=(1, 8), jobs=(1, jobs))
+def problem(seed: int) -> Problem:
+    return random_problem(
+        np.random.default_rng(seed),
+        nodes=(1, 8),
+        room=(1, 8),
+        jobs=(1, 14),
+        kinds=1 + seed % 2,
+        racks=seed // 2 % 2 * 2,
+        share_spanning=seed % 5 == 0,
+    )
 
 
 def found(of: Problem, *, generations: int = 10, start: Found | None = None) -> Found:
@@ -82,8 +90,8 @@ def test_it_comes_near_the_optimum_of_a_small_cluster() -> None:
         capacity=np.full(4, 4),
         held=np.zeros((8, 4), dtype=np.int64),
         cost_none=np.full(8, 1e3),
-        cost_local=1 / (speed[:, :5] + 1e-3),
-        cost_several=1 / (0.8 * speed + 1e-3),
+        cost_local=1 / (speed[:, None, :5] + 1e-3),
+        cost_several=1 / (0.8 * speed[:, None] + 1e-3),
         cost_keep=np.full(8, np.inf),
     )
     answer = search(instance, np.zeros((0, 8, 4), dtype=np.int64), np.random.default_rng(0))

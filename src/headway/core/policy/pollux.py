@@ -179,8 +179,8 @@ class Pollux:
             capacity=grid.capacity,
             held=grid.held,
             cost_none=np.where(grid.pinned, np.inf, terms * self._cost(nothing)),
-            cost_local=terms[:, None] * local,
-            cost_several=terms[:, None] * several,
+            cost_local=(terms[:, None] * local)[:, None],
+            cost_several=(terms[:, None] * several)[:, None],
             cost_keep=np.where(grid.running, terms * self._cost(speedups.keep), np.inf),
             share_spanning=not self.avoid_interference,
         )

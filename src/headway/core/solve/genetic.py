@@ -4,12 +4,14 @@ What the paper searches with, for comparison with the exact program: mutation, c
 tournaments, and repair of what the rules forbid. It proves nothing about what it finds.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
 
 import numpy as np
 
-from headway.core.solve.problem import Problem
+from headway.core.solve.options import Level
+from headway.core.solve.problem import Problem, Shapes
 from headway.core.types import BoolArray, Float64, FloatArray, Int64, IntArray
 
 Population = Int64[IntArray, "plans jobs nodes"]
@@ -91,10 +93,10 @@ def _fittest(
 
 
 def _costs(problem: Problem, plans: Population) -> Float64[FloatArray, " plans"]:
-    job = np.arange(plans.shape[1])[None]
-    gpus, nodes = plans.sum(axis=2), (plans > 0).sum(axis=2)
-    shaped = problem.shape_cost(job, gpus, nodes)
-    kept = (plans == problem.held).all(axis=2) & (gpus > 0)
+    population, jobs, nodes = plans.shape
+    rows = plans.reshape(population * jobs, nodes)
+    shaped = problem.new_cost(np.tile(np.arange(jobs), population), rows).reshape(population, jobs)
+    kept = (plans == problem.held).all(axis=2) & plans.any(axis=2)
     cost = np.where(kept, np.minimum(problem.cost_keep, shaped), shaped).sum(axis=1)
     return np.asarray(cost)
 
@@ -106,8 +108,8 @@ class _Rules:
     problem: Problem
     stays: BoolArray  # jobs that may only keep what they hold
     keepable: BoolArray
-    local: Int64[IntArray, "jobs sizes"]  # the largest allowed size up to each; 0: none
-    several: Int64[IntArray, "jobs counts"]
+    # by level, the widest first: the largest allowed size up to each; 0: none
+    allowed: Mapping[Level, Int64[IntArray, "jobs kinds sizes"]]
 
     @classmethod
     def of(cls, problem: Problem) -> "_Rules":
@@ -116,19 +118,36 @@ class _Rules:
             problem=problem,
             stays=keepable & np.isinf(problem.cost_none),
             keepable=keepable,
-            local=_largest_allowed(problem.cost_local, 1),
-            several=_largest_allowed(problem.cost_several, 2),
+            allowed={
+                level: _largest_allowed(cost, 1 if level is Level.LOCAL else 2)
+                for level, cost in (
+                    (Level.SEVERAL, problem.cost_several),
+                    (Level.RACK, problem.cost_rack),
+                    (Level.LOCAL, problem.cost_local),
+                )
+                if cost is not None
+            },
         )
 
     def repaired(self, plans: Population, rng: np.random.Generator) -> Population:
         """The same within capacity, with one spanning job a node, at allowed sizes."""
-        plans = np.where(self.stays[:, None], self.problem.held, plans)
+        plans = np.where(self.stays[:, None], self.problem.held, self._of_one_type(plans))
         if not self.problem.share_spanning:
             rank = np.where(self.stays, -1.0, rng.random(plans.shape[:2]))
             plans = _one_spanning_each(plans, rank)
         plans = self._within_capacity(plans, rng)
-        plans = self._at_allowed_sizes(plans, self.several, several=True)
-        return self._at_allowed_sizes(plans, self.local, several=False)
+        for level in self.allowed:
+            plans = self._at_allowed_sizes(plans, level)
+        return plans
+
+    def _of_one_type(self, plans: Population) -> Population:
+        """Of a job on GPUs of several types, those of which it has most."""
+        if self.problem.kinds == 1:
+            return plans
+        of_kind = self.problem.kind == np.arange(self.problem.kinds)[:, None]
+        most = np.argmax(plans @ of_kind.T, axis=2)
+        kept = (plans == self.problem.held).all(axis=2)
+        return np.where(of_kind[most] | kept[:, :, None], plans, 0)
 
     def _within_capacity(self, plans: Population, rng: np.random.Generator) -> Population:
         """Decrement random elements of every node that gives more than it has."""
@@ -144,27 +163,36 @@ class _Rules:
         plans_, jobs, nodes = plans.shape
         return np.swapaxes(columns.reshape(plans_, nodes, jobs), 1, 2)
 
-    def _at_allowed_sizes(
-        self, plans: Population, largest: Int64[IntArray, "jobs sizes"], *, several: bool
-    ) -> Population:
-        """Trim jobs on several nodes, or on one, the smallest pieces first.
+    def _at_allowed_sizes(self, plans: Population, level: Level) -> Population:
+        """Trim jobs that are spread so far, the smallest pieces first.
 
-        Where no size on several nodes is allowed, only the largest piece stays.
+        Where no size so far spread is allowed, only the largest piece stays.
         """
-        gpus, nodes = plans.sum(axis=2), (plans > 0).sum(axis=2)
-        job = np.arange(plans.shape[1])[None]
-        allowed = largest[job, np.minimum(gpus, largest.shape[1] - 1)]
-        if several:
-            allowed = np.where(allowed > 0, allowed, plans.max(axis=2))
-        kept = self.keepable & (plans == self.problem.held).all(axis=2)
-        wrong = (nodes > 1 if several else nodes == 1) & (allowed < gpus) & ~kept
-        rows = plans[wrong]
-        order = np.argsort(-rows, axis=1, kind="stable")
-        pieces = np.take_along_axis(rows, order, axis=1)
+        population, jobs, nodes = plans.shape
+        rows = plans.reshape(population * jobs, nodes)
+        shape = self.problem.shapes(rows)
+        job, kind = np.tile(np.arange(jobs), population), np.maximum(shape.kind, 0)
+        table = self.allowed[level]
+        allowed = table[job, kind, np.minimum(shape.gpus, table.shape[2] - 1)]
+        if level is not Level.LOCAL:
+            allowed = np.where(allowed > 0, allowed, rows.max(axis=1))
+        kept = self.keepable[job] & (rows == self.problem.held[job]).all(axis=1)
+        wrong = self._spread_to(shape, level) & (allowed < shape.gpus) & ~kept
+        order = np.argsort(-rows[wrong], axis=1, kind="stable")
+        pieces = np.take_along_axis(rows[wrong], order, axis=1)
         left = allowed[wrong][:, None] - (np.cumsum(pieces, axis=1) - pieces)
-        np.put_along_axis(rows, order, np.clip(pieces, 0, np.maximum(left, 0)), axis=1)
-        plans[wrong] = rows
-        return plans
+        trimmed = np.zeros_like(pieces)
+        np.put_along_axis(trimmed, order, np.clip(pieces, 0, np.maximum(left, 0)), axis=1)
+        rows[wrong] = trimmed
+        return rows.reshape(population, jobs, nodes)
+
+    def _spread_to(self, shape: Shapes, level: Level) -> BoolArray:
+        """Rows on one node, on several of one rack, or on several racks."""
+        if level is Level.LOCAL:
+            return np.asarray(shape.nodes == 1)
+        if Level.RACK not in self.allowed:
+            return np.asarray(shape.nodes > 1)
+        return np.asarray((shape.nodes > 1) & ((shape.racks == 1) == (level is Level.RACK)))
 
 
 def _one_spanning_each(plans: Population, rank: Float64[FloatArray, "plans jobs"]) -> Population:
@@ -176,7 +204,7 @@ def _one_spanning_each(plans: Population, rank: Float64[FloatArray, "plans jobs"
 
 
 def _largest_allowed(
-    cost: Float64[FloatArray, "jobs sizes"], least: int
-) -> Int64[IntArray, "jobs sizes"]:
-    size = np.arange(cost.shape[1])
-    return np.maximum.accumulate(np.where(np.isfinite(cost) & (size >= least), size, 0), axis=1)
+    cost: Float64[FloatArray, "jobs kinds sizes"], least: int
+) -> Int64[IntArray, "jobs kinds sizes"]:
+    size = np.arange(cost.shape[2])
+    return np.maximum.accumulate(np.where(np.isfinite(cost) & (size >= least), size, 0), axis=2)
