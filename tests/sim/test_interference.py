@@ -1,6 +1,6 @@
 """Jobs that span nodes and share one slow each other down; measured against times by hand."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from headway.core.control.events import JobFinished
 from headway.core.ids import JobId, NodeId
-from headway.core.policy import Traits
+from headway.core.metrics import per_job
+from headway.core.policy import Traits, make
 from headway.core.types import Allocation, Decision, Snapshot
 from headway.sim.driver import Setup
 from headway.sim.interference import disturbed
@@ -88,3 +89,31 @@ def test_both_are_slowed_until_the_round_in_which_one_of_them_ends(kit: Any) -> 
 def test_on_nodes_of_their_own_nobody_is_slowed(kit: Any) -> None:
     apart = {A: on(**{"node-0": 1, "node-1": 1}), B: on(**{"node-1": 2})}
     assert finishes_s(kit, 0.5, apart) == finishes_s(kit, 0.0, apart)
+
+
+def log_of(kit: Any, interference: float, **settings: str) -> list[Any]:
+    """Two jobs of three GPUs on three nodes of two: together they must share the second node."""
+    jobs = [kit.job(name, gpus=3, work_examples=100_000.0) for name in "ab"]
+    setup = Setup(workload=kit.workload(*jobs), cluster=kit.cluster("3x2"))
+    log, _ = kit.run(replace(setup, interference=interference), make("pollux", settings))
+    return log[1:]
+
+
+def jcts_s(log: list[Any]) -> list[float]:
+    return [job.jct_s for job in per_job(log) if job.jct_s is not None]
+
+
+def test_where_pollux_avoids_interference_it_changes_nothing(kit: Any) -> None:
+    """Pollux (OSDI'21), section 5.3.2. The second job waits for the first."""
+    assert log_of(kit, 0.5) == log_of(kit, 0.0)
+    first, second = sorted(jcts_s(log_of(kit, 0.5)))
+    assert second > 1.9 * first
+
+
+def test_where_it_does_not_both_run_at_once_and_each_slows_the_other(kit: Any) -> None:
+    """100,000 examples in passes of 11 examples on each of three GPUs, and 30 s to start."""
+    run_s = 100_000 / 32 * 0.11
+    shared = jcts_s(log_of(kit, 0.0, avoid_interference="false"))
+    assert shared == pytest.approx([30 + run_s] * 2)
+    slowed = jcts_s(log_of(kit, 0.5, avoid_interference="false"))
+    assert slowed == pytest.approx([30 + 2 * run_s] * 2)
