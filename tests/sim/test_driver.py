@@ -16,6 +16,7 @@ from headway.core.control.events import (
     JobReported,
     JobStarted,
     NodeLost,
+    RoundDecided,
     RunOpened,
 )
 from headway.core.errors import InvalidInputError
@@ -161,3 +162,20 @@ def test_pollux_on_the_published_workload_beats_the_published_figure(
     assert sum(jcts.values()) / len(jcts) == pytest.approx(2446, abs=1)
     assert average_s < 2446
     assert run.outside == (), "everything it asked for was measured"
+
+
+def test_the_paper_s_search_runs_and_is_the_same_again(kit: Any) -> None:
+    jobs = [
+        kit.job(name, rigid=False, mode=BatchMode.ADAPTIVE, work_examples=100_000.0)
+        for name in "abc"
+    ]
+    setup = Setup(
+        workload=kit.workload(*jobs, profile=kit.toy(sync_s=0.1, noise=3000.0)),
+        cluster=kit.cluster("3x4"),
+    )
+    policy = make("pollux", {"search": "genetic", "population": "20", "generations": "10"})
+    first, second = (kit.run(setup, policy)[0] for _ in range(2))
+    assert first == second
+    assert sum(isinstance(event, JobFinished) for event in first) == 3
+    decided = [event for event in first if isinstance(event, RoundDecided)]
+    assert all(event.gap is None and event.solver["generations"] == 10 for event in decided)

@@ -65,7 +65,10 @@ def test_a_tenant_splits_its_budget_by_the_weights_of_its_jobs(
 
 
 def test_jobs_of_equal_weight_without_a_table_weigh_exactly_one() -> None:
-    assert job_weights([owned(name) for name in "abcdefg"], {}).tolist() == [1.0] * 7
+    for weight in (1.0, 3.3, 1e-5):
+        jobs = [owned(name, weight=weight) for name in "abcdefg"]
+        assert job_weights(jobs, {}).tolist() == [1.0] * 7
+        assert power_sum_factors(job_weights(jobs, {}), -1.0).tolist() == [1.0] * 7
 
 
 def test_a_table_is_text_and_back() -> None:

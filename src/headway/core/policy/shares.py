@@ -30,6 +30,7 @@ def job_weights(
             sums[job.spec.tenant] += job.spec.weight
         budget = [tenants.get(job.spec.tenant, UNNAMED) / sums[job.spec.tenant] for job in jobs]
         own = own * np.array(budget)
+    own = own / own.max()  # so that equal ones are exactly 1
     return np.asarray(own * (len(jobs) / own.sum()))
 
 
