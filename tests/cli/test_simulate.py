@@ -132,6 +132,7 @@ def test_what_goes_beyond_the_profiles_is_said_on_stderr(
         (["--set", "sim.speed=1"], "the simulator has no 'speed'; it has noise, interference"),
         (["--set", "sim.interference=1"], "sim.interference must be a number from 0 to 0.95"),
         (["--set", "sim.restart_spread=x"], "sim.restart_spread must be a number from 0 to 2"),
+        (["--set", "sim.models=known"], "sim.models must be learned or oracle"),
         (["--set", "sim.noise=-1"], "sim.noise must be a number from 0 to 1"),
         (["--cluster", "16by4"], "--cluster '16by4' is neither"),
         (["--round-s", "0"], "--round-s must be from 0.001 to"),

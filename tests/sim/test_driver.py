@@ -89,7 +89,13 @@ def test_with_noise_it_does(kit: Any) -> None:
 def test_a_log_opens_with_what_was_run_and_the_references(kit: Any) -> None:
     setup = Setup(workload=kit.workload(kit.job("a")), cluster=kit.cluster(), seed=7, round_s=30.0)
     log, _ = kit.run(setup, make("fifo"), "fifo")
-    simulated = {"restart_s": 30.0, "restart_spread": 0.0, "noise": 0.0, "interference": 0.0}
+    simulated = {
+        "restart_s": 30.0,
+        "restart_spread": 0.0,
+        "noise": 0.0,
+        "interference": 0.0,
+        "oracle_models": 0.0,
+    }
     assert log[0] == RunOpened(
         at_s=0.0, policy="fifo", round_s=30.0, seed=7, settings={}, simulated=simulated
     )

@@ -22,11 +22,8 @@ from headway.traces.sniff import read_profiles, read_workload
 
 MOST_S = 1e7  # of a round or a restart; virtual time goes on round by round
 SIMULATOR = "sim"  # whose settings, beside the policies', --set may name
-SIMULATOR_SETTINGS: Mapping[str, float] = {  # and their largest values; the least is 0
-    "noise": 1.0,
-    "interference": 0.95,
-    "restart_spread": 2.0,
-}
+NUMBERS = {"noise": 1.0, "interference": 0.95, "restart_spread": 2.0}  # from 0 to this
+SIMULATOR_SETTINGS = (*NUMBERS, "models")
 Settings = Mapping[str, Mapping[str, str]]
 
 OPTIONS = (
@@ -94,6 +91,7 @@ class Scenario:
             round_s=self.round_s,
             restart_s=self.restart_s,
             seed=seed,
+            oracle_models=_oracle_models(self.settings[SIMULATOR]),
             **simulator_settings(self.settings[SIMULATOR]),
         )
 
@@ -229,14 +227,14 @@ def _seconds(option: str, value: float, *, least: float) -> float:
 
 
 def simulator_settings(settings: Mapping[str, str]) -> dict[str, float]:
-    """Fields of ``Setup``.
+    """Fields of ``Setup`` that are numbers.
 
     Raises:
         InvalidInputError: no number, or one beyond sense.
     """
     found = {}
-    for key, text in settings.items():
-        most = SIMULATOR_SETTINGS[key]
+    for key, most in NUMBERS.items():
+        text = settings.get(key, "0")
         try:
             value = float(text)
         except ValueError:
@@ -247,3 +245,10 @@ def simulator_settings(settings: Mapping[str, str]) -> dict[str, float]:
             )
         found[key] = value
     return found
+
+
+def _oracle_models(settings: Mapping[str, str]) -> bool:
+    text = settings.get("models", "learned")
+    if text not in {"learned", "oracle"}:
+        raise InvalidInputError(f"--set sim.models must be learned or oracle, not {text!r}")
+    return text == "oracle"

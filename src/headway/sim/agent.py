@@ -16,6 +16,7 @@ from headway.core.model.fit import OPTIMISM, Fit, fit
 from headway.core.model.lr import LrRule, scale_lr
 from headway.core.model.objective import Observations
 from headway.core.types import BatchChange, JobReport, Placement
+from headway.sim.oracle import Oracle
 from headway.sim.truth import Choice, JobTruth, split
 from headway.sim.tuning import Tuner
 
@@ -61,10 +62,18 @@ class Mind:
 class SimulatedAgents:
     """All agents of a run. Fits of equal observations are made once."""
 
-    def __init__(self, *, listening: bool, noise: float, rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        *,
+        listening: bool,
+        noise: float,
+        rng: np.random.Generator,
+        oracle: Oracle | None = None,
+    ) -> None:
         self._listening = listening  # whether anything depends on what agents learn
         self._noise = noise
         self._rng = rng
+        self._oracle = oracle  # where agents need not learn how fast their jobs are
         self._minds: dict[JobId, Mind] = {}
         self._fits: dict[object, Fit] = {}
         self._tuner = Tuner()
@@ -73,6 +82,8 @@ class SimulatedAgents:
         """Choose for the allocation that the job has just been given."""
         mind = self._minds.setdefault(job.spec.job_id, Mind())
         mind.adapts = adapts
+        if self._oracle is not None:
+            mind.fit = self._oracle.of(job.profile)
         job.tune(self._first_choice(job, mind))
 
     def started(self, job: JobTruth, at_s: float) -> Sequence[Event]:
@@ -119,7 +130,7 @@ class SimulatedAgents:
         batch, gpus = job.spec.batch, job.allocation.gpus
         if not mind.adapts:
             return split(batch, job.spec.requested_batch_size, gpus)
-        if mind.fit is None:
+        if mind.fit is None or mind.noise_scale is None:
             return split(batch, batch.initial_batch_size, gpus)
         place = Placement(gpus, len(job.shape))
         return self._tuner.best(batch, mind.fit.params, mind.noise_scale, place)
@@ -142,7 +153,7 @@ class SimulatedAgents:
         if before is not None and self._noise > 0:
             times = _smoothed(before, times, max(1 / count, LEAST_SHARE))
         mind.seen[at] = times
-        if _moved(mind.fitted.get(at), mind.seen[at]):
+        if self._oracle is None and _moved(mind.fitted.get(at), mind.seen[at]):
             self._fit(mind)
 
     def _fit(self, mind: Mind) -> None:

@@ -25,6 +25,7 @@ from headway.core.types import Decision, JobSpec, Snapshot
 from headway.sim.agent import SimulatedAgents
 from headway.sim.cluster import Cluster
 from headway.sim.executor import Executor
+from headway.sim.oracle import Oracle
 from headway.sim.truth import JobTruth, Speeds, truths
 from headway.traces.base import Workload
 
@@ -43,6 +44,7 @@ class Setup:
     noise: float = 0.0  # standard deviation of the logarithm of what agents measure
     interference: float = 0.0  # share of its speed lost by a job that spans nodes beside another
     restart_spread: float = 0.0  # standard deviation of the logarithm of the jobs' restart delays
+    oracle_models: bool = False  # agents have the fit of their whole profile from the start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +103,7 @@ def simulate(
         listening=policy.traits.reads_reports or policy.traits.adapts_batch_size,
         noise=setup.noise,
         rng=np.random.default_rng([setup.seed, 1]),
+        oracle=Oracle() if setup.oracle_models else None,
     )
     executor = Executor(
         _truths(setup, speeds),
@@ -201,5 +204,6 @@ def opening(setup: Setup, policy_name: str, settings: Mapping[str, str]) -> RunO
             "restart_spread": setup.restart_spread,
             "noise": setup.noise,
             "interference": setup.interference,
+            "oracle_models": float(setup.oracle_models),
         },
     )
