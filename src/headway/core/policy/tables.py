@@ -7,6 +7,7 @@ import numpy as np
 
 from headway.core.ids import JobId
 from headway.core.model.goodput import JobModels, best
+from headway.core.policy.plans import Plans
 from headway.core.types import (
     BatchContract,
     Float64,
@@ -42,9 +43,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Goodputs:
-    """The rows of all active jobs; nothing of jobs that are gone."""
+    """The rows of all active jobs, nothing of those gone; and what a search goes on from."""
 
     rows: Mapping[JobId, Row] = field(default_factory=dict)
+    plans: Plans = field(default_factory=Plans)
 
     def updated(
         self, jobs: Sequence[JobView], *, largest: int, most: Int64[IntArray, " jobs"]
@@ -61,7 +63,7 @@ class Goodputs:
         ]
         fresh = _rows([jobs[index] for index in stale], largest=largest, most=most[stale])
         known = {**self.rows, **fresh}
-        return Goodputs({job.spec.job_id: known[job.spec.job_id] for job in jobs})
+        return Goodputs({job.spec.job_id: known[job.spec.job_id] for job in jobs}, self.plans)
 
     def arrays(
         self, jobs: Sequence[JobView], most: Int64[IntArray, " jobs"]
