@@ -1,6 +1,6 @@
 """The words of the domain as frozen values: jobs, nodes, allocations, snapshots, decisions."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Self
@@ -25,6 +25,7 @@ class Node:
     gpus: int
     gpu_type: str = "gpu"
     rack: str | None = None
+    speed: float = 1.0  # nominal, of its GPU type against the others; a guess until a job reports
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,3 +266,21 @@ class Decision:
 def total_gpus(nodes: Iterable[Node]) -> int:
     """GPUs of a cluster."""
     return sum(node.gpus for node in nodes)
+
+
+def widest(nodes: Iterable[Node]) -> int:
+    """The most GPUs of one type, so the most that a job can hold: it never has two types."""
+    gpus: dict[str, int] = {}
+    for node in nodes:
+        gpus[node.gpu_type] = gpus.get(node.gpu_type, 0) + node.gpus
+    return max(gpus.values(), default=0)
+
+
+def locality_of(nodes: Sequence[Node]) -> int:
+    """How far apart the nodes of one job are: 0 one node, 1 one rack, 2 several racks.
+
+    Nodes whose rack is not known are taken for one rack.
+    """
+    if len(nodes) < 2:
+        return 0
+    return 1 if len({node.rack for node in nodes}) == 1 else 2

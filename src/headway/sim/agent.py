@@ -95,7 +95,7 @@ class SimulatedAgents:
         self._measure(job, mind)
         ran, gain = job.choice, 1.0
         if mind.adapts and mind.fit is not None and ran is not None:
-            place = Placement(job.allocation.gpus, len(job.shape))
+            place = Placement(job.allocation.gpus, len(job.site.shape))
             choice, gain = self._tuner.kept_or_better(
                 job.spec.batch, mind.fit.params, mind.noise_scale, place, ran
             )
@@ -121,7 +121,7 @@ class SimulatedAgents:
             return split(batch, job.spec.requested_batch_size, gpus)
         if mind.fit is None:
             return split(batch, batch.initial_batch_size, gpus)
-        place = Placement(gpus, len(job.shape))
+        place = Placement(gpus, len(job.site.shape))
         return self._tuner.best(batch, mind.fit.params, mind.noise_scale, place)
 
     def _measure(self, job: JobTruth, mind: Mind) -> None:
@@ -136,7 +136,7 @@ class SimulatedAgents:
             noise_scale *= factors[2]
             mind.noise_scale_error = noise_scale * self._noise
         mind.noise_scale = noise_scale
-        at = Configuration(job.allocation.gpus, len(job.shape), choice.batch_per_gpu)
+        at = Configuration(job.allocation.gpus, len(job.site.shape), choice.batch_per_gpu)
         before = mind.seen.pop(at, None)  # so that the latest is the last
         count = mind.counts[at] = mind.counts.get(at, 0) + 1
         if before is not None and self._noise > 0:

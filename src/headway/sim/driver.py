@@ -52,12 +52,12 @@ class Run:
 
 
 def fitted(workload: Workload, cluster: Cluster) -> Workload:
-    """The same workload with no job wider than the cluster; notes say which were made narrower.
+    """The same workload with no job wider than one GPU type; notes say which were made narrower.
 
     Raises:
         InvalidInputError: a job that cannot run on so few GPUs.
     """
-    jobs = [_fitted(job, cluster.gpus) for job in workload.jobs]
+    jobs = [_fitted(job, cluster.widest) for job in workload.jobs]
     notes = [
         f"job {job.name} asks for {old.requested_gpus} GPUs; {job.requested_gpus} fit the cluster"
         for old, job in zip(workload.jobs, jobs, strict=True)
@@ -70,8 +70,8 @@ def _fitted(job: JobSpec, gpus: int) -> JobSpec:
     allowed = job.gpus.allowed(gpus)
     if not allowed:
         raise InvalidInputError(
-            f"job {job.name} needs at least {job.gpus.smallest} GPUs and the cluster has {gpus}; "
-            "give a larger --cluster or drop the job"
+            f"job {job.name} needs at least {job.gpus.smallest} GPUs and the cluster has {gpus} "
+            "of one type; give a larger --cluster or drop the job"
         )
     bounds = replace(job.gpus, max_gpus=min(job.gpus.max_gpus, gpus))
     return replace(job, gpus=bounds, requested_gpus=min(job.requested_gpus, allowed[-1]))
@@ -92,7 +92,7 @@ def simulate(
     """
     started_cpu_s, started_s = time.process_time(), time.monotonic()
     timed = Timed(policy)
-    speeds = Speeds()
+    speeds = Speeds(setup.cluster.hardware)
     agents = SimulatedAgents(
         listening=policy.traits.reads_reports or policy.traits.adapts_batch_size,
         noise=setup.noise,

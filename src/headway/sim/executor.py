@@ -25,6 +25,7 @@ from headway.core.control.lifecycle import Phase
 from headway.core.control.state import State
 from headway.core.explain.forward import Push
 from headway.core.ids import JobId
+from headway.sim.hardware import Site
 from headway.sim.truth import JobTruth
 
 # rounds in which jobs wait and not one GPU is given away, after which nothing will change
@@ -110,6 +111,7 @@ class Executor:
                 job.hold(
                     command.allocation,
                     command.generation,
+                    site=Site.of(command.allocation, state.nodes),
                     now_s=now_s,
                     restart_s=self._restart_s,
                 )

@@ -22,16 +22,24 @@ from headway.core.types import (
     Reason,
     ReasonCode,
     Snapshot,
+    widest,
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """Jobs that fit the cluster at all, in the order of submission, and their holdings."""
+    """Jobs that fit the cluster at all, in the order of submission, and their holdings.
+
+    A job holds GPUs of one type only, so it fits if one type has enough.
+    """
 
     jobs: tuple[JobView, ...]
     nodes: tuple[Node, ...]
     capacity: Int64[IntArray, " nodes"]
+    gpu_types: tuple[str, ...]  # fastest first by nominal speed, then by name
+    speeds: tuple[float, ...]  # nominal, of each type
+    kind: Int64[IntArray, " nodes"]  # index of the node's type
+    rack: Int64[IntArray, " nodes"]  # index of its rack, by name; unknown ones are one rack
     held: Int64[IntArray, "jobs nodes"]  # all zero for a job that lost some of its GPUs
     too_large: tuple[JobView, ...]
     at_requested_size: bool  # a job needs its requested GPUs, not its smallest size
@@ -42,14 +50,22 @@ class Grid:
         nodes = tuple(sorted(snapshot.nodes, key=lambda node: node.node_id))
         queue = sorted(snapshot.jobs, key=lambda job: (job.spec.submitted_s, job.spec.job_id))
         needs = {job.spec.job_id: _needs(job, at_requested_size) for job in queue}
-        fits = [job for job in queue if needs[job.spec.job_id] <= snapshot.gpus]
+        most = widest(nodes)
+        fits = [job for job in queue if needs[job.spec.job_id] <= most]
         capacity = np.array([node.gpus for node in nodes], dtype=np.int64)
+        speeds = _speeds(nodes)
+        racks = sorted({node.rack or "" for node in nodes})
+        gpu_types = tuple(sorted(speeds, key=lambda name: (-speeds[name], name)))
         return cls(
             jobs=tuple(fits),
             nodes=nodes,
             capacity=capacity,
+            gpu_types=gpu_types,
+            speeds=tuple(speeds[name] for name in gpu_types),
+            kind=np.array([gpu_types.index(node.gpu_type) for node in nodes], dtype=np.int64),
+            rack=np.array([racks.index(node.rack or "") for node in nodes], dtype=np.int64),
             held=_held(fits, nodes, capacity),
-            too_large=tuple(job for job in queue if needs[job.spec.job_id] > snapshot.gpus),
+            too_large=tuple(job for job in queue if needs[job.spec.job_id] > most),
             at_requested_size=at_requested_size,
         )
 
@@ -57,6 +73,22 @@ class Grid:
     def running(self) -> BoolArray:
         """Jobs that hold GPUs."""
         return np.asarray(self.held.any(axis=1))
+
+    @property
+    def gpus_of_types(self) -> Int64[IntArray, " kinds"]:
+        """How many GPUs there are of each type."""
+        return np.bincount(self.kind, self.capacity, len(self.gpu_types)).astype(np.int64)
+
+    @property
+    def held_kind(self) -> Int64[IntArray, " jobs"]:
+        """The type that each job holds; 0 for one that holds nothing."""
+        return self.kind_of(self.held)
+
+    def kind_of(self, alloc: Int64[IntArray, "jobs nodes"]) -> Int64[IntArray, " jobs"]:
+        """The type of each row; 0 for an empty one."""
+        if not len(self.nodes):
+            return np.zeros(len(alloc), dtype=np.int64)
+        return np.where(alloc.any(axis=1), self.kind[np.argmax(alloc > 0, axis=1)], 0)
 
     @property
     def pinned(self) -> BoolArray:
@@ -102,6 +134,8 @@ class Grid:
                 )
             )
         gpus = ("gpus_of_cluster", float(self.capacity.sum()))
+        if len(self.gpu_types) > 1:
+            gpus = ("gpus_of_one_type", float(self.gpus_of_types.max()))
         reasons += [
             Reason(
                 job_id=job.spec.job_id,
@@ -122,17 +156,29 @@ class Grid:
 def _held(
     jobs: Sequence[JobView], nodes: tuple[Node, ...], capacity: Int64[IntArray, " nodes"]
 ) -> Int64[IntArray, "jobs nodes"]:
-    """Who holds what. With a node gone or grown smaller, who came first keeps its GPUs."""
+    """Who holds what. With a node gone or grown smaller, who came first keeps its GPUs.
+
+    A job on two types, as when a node has come back with other GPUs, holds nothing either.
+    """
     at = {node.node_id: index for index, node in enumerate(nodes)}
     held = np.zeros((len(jobs), len(nodes)), dtype=np.int64)
     free = capacity.copy()
     for row, job in enumerate(jobs):
         own = job.allocation.per_node
-        if all(node_id in at and free[at[node_id]] >= gpus for node_id, gpus in own):
+        there = all(node_id in at and free[at[node_id]] >= gpus for node_id, gpus in own)
+        if there and len({nodes[at[node_id]].gpu_type for node_id, _ in own}) <= 1:
             for node_id, gpus in own:
                 held[row, at[node_id]] = gpus
                 free[at[node_id]] -= gpus
     return held
+
+
+def _speeds(nodes: Sequence[Node]) -> Mapping[str, float]:
+    """The nominal speed of each type; where its nodes differ, the greatest."""
+    speeds: dict[str, float] = {}
+    for node in nodes:
+        speeds[node.gpu_type] = max(node.speed, speeds.get(node.gpu_type, 0.0))
+    return speeds
 
 
 def _needs(job: JobView, at_requested_size: bool) -> int:
