@@ -5,7 +5,7 @@ import pytest
 
 from headway.core.solve import nodes
 from headway.core.solve.assembly import Assembly
-from headway.core.solve.nodes import Block, add_nodes
+from headway.core.solve.nodes import Block, Residents, Zone, add_nodes
 from headway.core.solve.pinned import Plan, solve
 from headway.core.solve.problem import Problem
 from headway.testing.placements import all_placements, is_a_placement, random_problem
@@ -47,19 +47,30 @@ def test_a_very_wide_node_stays_a_small_program() -> None:
     assert plan.gap <= 1e-4
 
 
-def blocks_of(capacity: list[int], held: list[list[int]], sizes: list[int]) -> list[Block]:
+def blocks_of(
+    capacity: list[int], held: list[list[int]], sizes: list[int], nodes: list[int] | None = None
+) -> list[Block]:
+    """Blocks of some nodes, or of all."""
     assembly = Assembly()
     keep = assembly.add_columns(np.zeros(len(held)), upper=1.0)
     demand = assembly.add_rows(len(sizes), upper=0.0)
+    zone = Zone(
+        index=0,
+        kind=0,
+        rack=None,
+        nodes=np.arange(len(capacity)) if nodes is None else np.array(nodes),
+        sizes=np.array(sizes),
+        demand=demand,
+        spanning=True,
+    )
     return list(
         add_nodes(
             assembly,
+            zone,
             capacity=np.array(capacity),
-            held=np.array(held, dtype=np.int64).reshape(len(held), len(capacity)),
-            keep=keep,
-            sizes=np.array(sizes),
-            demand=demand,
-            spanning=True,
+            residents=Residents.of(
+                np.array(held, dtype=np.int64).reshape(len(held), len(capacity)), keep
+            ),
         )
     )
 
@@ -86,3 +97,9 @@ def test_a_wide_node_cuts_slots_of_each_size_and_one_hole() -> None:
     assert block.node == 0
     assert block.patterns.tolist() == [[1, 0], [0, 1], *[[0, 0]] * 9]
     assert block.left.tolist() == [0, 0, *range(1, 10)]
+
+
+def test_a_zone_sees_its_own_nodes_and_who_spans_to_others() -> None:
+    blocks = blocks_of([4, 9, 4, 4], [[1, 0, 0, 3], [0, 2, 0, 0]], [1], nodes=[0, 1])
+    found = [(block.room, block.flagged, block.node) for block in blocks]
+    assert found == [(3, True, None), (4, False, None), (9, False, 1)]

@@ -14,11 +14,14 @@ from headway.testing.placements import (
 )
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(60))
 def test_cost_and_feasibility_agree_with_the_independent_reading(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    problem = random_problem(rng, nodes=(2, 4), room=(1, 4), jobs=(1, 5))
-    placements = [random_placement(rng, problem.capacity, len(problem.held)) for _ in range(5)]
+    kinds, racks = 1 + seed % 2, seed % 3
+    problem = random_problem(rng, nodes=(2, 6), room=(1, 4), jobs=(1, 5), kinds=kinds, racks=racks)
+    placements = [
+        random_placement(rng, problem.capacity, len(problem.held), problem.kind) for _ in range(5)
+    ]
     noise = rng.integers(0, 3, problem.held.shape)  # mostly against the rules
     for alloc in (*placements, problem.held, noise):
         expected = [true_cost(problem, job, tuple(row)) for job, row in enumerate(alloc.tolist())]
@@ -31,8 +34,8 @@ def one_job(held: list[int]) -> Problem:
         capacity=np.array([2, 2]),
         held=np.array([held]),
         cost_none=np.array([9.0]),
-        cost_local=np.array([[np.inf, 5.0, 3.0]]),
-        cost_several=np.array([[np.inf, np.inf, 4.0]]),
+        cost_local=np.array([[[np.inf, 5.0, 3.0]]]),
+        cost_several=np.array([[[np.inf, np.inf, 4.0]]]),
         cost_keep=np.array([1.0]),
     )
 

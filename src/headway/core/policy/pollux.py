@@ -134,12 +134,13 @@ class Pollux:
     ) -> Problem:
         """Costs of everything each job may do; a pinned one may only stay."""
         nothing = np.zeros(len(grid.jobs))
+        spread = speedups.several * (1.0 - self.spread)
         return Problem(
             capacity=grid.capacity,
             held=grid.held,
             cost_none=np.where(grid.pinned, np.inf, self._cost(nothing)),
-            cost_local=self._cost_of_moving(grid, speedups.local, factor),
-            cost_several=self._cost_of_moving(grid, speedups.several * (1.0 - self.spread), factor),
+            cost_local=self._cost_of_moving(grid, speedups.local, factor)[:, None],
+            cost_several=self._cost_of_moving(grid, spread, factor)[:, None],
             cost_keep=np.where(grid.running, self._cost(speedups.keep), np.inf),
         )
 

@@ -6,7 +6,8 @@ are one class and share their pattern columns; identical nodes so cost nothing. 
 with the room, so a wide node counts the slots of each size instead: exact too, only less tight.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 import numpy as np
 
@@ -18,9 +19,50 @@ _WIDE = 8  # 67 patterns; of 16 GPUs there are 915, of 24 already 7,000 (partiti
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Zone:
+    """Nodes that need not be told apart but for room and residents, and who may come to them."""
+
+    index: int
+    kind: int
+    rack: int | None  # None: nodes of any rack
+    nodes: Int64[IntArray, " nodes"]
+    sizes: Int64[IntArray, " sizes"]  # of slots
+    demand: Int64[IntArray, " sizes"]  # rows that ask for slots of each size
+    spanning: bool  # spanning jobs may come; without them no holes are cut
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Residents:
+    """Jobs that may keep what they hold."""
+
+    held: Int64[IntArray, "keeps nodes"]
+    spans: BoolArray
+    keep: Int64[IntArray, " keeps"]  # their columns
+
+    @classmethod
+    def of(cls, held: Int64[IntArray, "keeps nodes"], keep: Int64[IntArray, " keeps"]) -> Self:
+        """Residents who span several nodes if they hold GPUs of several."""
+        return cls(held=held, spans=np.asarray((held > 0).sum(axis=1) > 1), keep=keep)
+
+    def among(self, nodes: Int64[IntArray, " nodes"]) -> Self:
+        """The same of some nodes only."""
+        if len(nodes) == self.held.shape[1]:
+            return self
+        held = self.held[:, nodes]
+        here = held.any(axis=1)
+        return replace(self, held=held[here], spans=self.spans[here], keep=self.keep[here])
+
+    def on(self, node: int) -> tuple[IntArray, BoolArray, IntArray]:
+        """GPUs, whether it spans, and column of each resident of a node."""
+        here = np.flatnonzero(self.held[:, node])
+        return self.held[here, node], self.spans[here], self.keep[here]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
     """The columns that cut up one class of nodes, or one wide node."""
 
+    zone: Zone
     room: int
     flagged: bool  # a job that spans several nodes stays, so no other may come
     node: int | None  # the wide node
@@ -31,50 +73,38 @@ class Block:
 
 def add_nodes(
     assembly: Assembly,
+    zone: Zone,
     *,
     capacity: Int64[IntArray, " nodes"],
-    held: Int64[IntArray, "keeps nodes"],
-    keep: Int64[IntArray, " keeps"],
-    sizes: Int64[IntArray, " sizes"],
-    demand: Int64[IntArray, " sizes"],
-    spanning: bool,
+    residents: Residents,
 ) -> tuple[Block, ...]:
-    """Add columns and rows of all nodes, given the jobs that may keep what they hold.
-
-    ``demand`` are rows that ask for slots of each size; without ``spanning`` jobs no holes are cut.
-    """
-    spans = np.asarray((held > 0).sum(axis=1) > 1)
+    """Add columns and rows of a zone's nodes, given who may stay on the nodes of all zones."""
+    capacity, residents = capacity[zone.nodes], residents.among(zone.nodes)
     wide = capacity > _WIDE
-    classes = _residents(assembly, capacity=capacity, held=held, spans=spans, keep=keep, wide=wide)
     blocks = []
-    for room, flagged, row in classes:
-        patterns = fillings(room, tuple(sizes.tolist()), spanning and not flagged)
+    for room, flagged, row in _classes(assembly, capacity=capacity, residents=residents, wide=wide):
+        patterns = fillings(room, tuple(zone.sizes.tolist()), zone.spanning and not flagged)
         column = assembly.add_columns(np.zeros(len(patterns)))
         assembly.add_entries(np.full(len(column), row), column)
-        left = room - patterns @ sizes
         blocks.append(
             Block(
-                room=room, flagged=flagged, node=None, patterns=patterns, left=left, column=column
+                zone=zone,
+                room=room,
+                flagged=flagged,
+                node=None,
+                patterns=patterns,
+                left=room - patterns @ zone.sizes,
+                column=column,
             )
         )
-    for node in np.flatnonzero(wide):
-        here = np.flatnonzero(held[:, node])
-        blocks.append(
-            _wide_node(
-                assembly,
-                node=int(node),
-                room=int(capacity[node]),
-                size=held[here, node],
-                spans=spans[here],
-                keep=keep[here],
-                sizes=sizes,
-                spanning=spanning,
-            )
-        )
+    blocks += [
+        _wide_node(assembly, zone, int(node), int(capacity[node]), residents)
+        for node in np.flatnonzero(wide)
+    ]
     for block in blocks:
         pattern, which = np.nonzero(block.patterns)
         slots = block.patterns[pattern, which]
-        assembly.add_entries(demand[which], block.column[pattern], -slots)
+        assembly.add_entries(zone.demand[which], block.column[pattern], -slots)
     return tuple(blocks)
 
 
@@ -109,42 +139,32 @@ class _Classes:
         ]
 
 
-def _residents(
+def _classes(
     assembly: Assembly,
     *,
     capacity: Int64[IntArray, " nodes"],
-    held: Int64[IntArray, "keeps nodes"],
-    spans: BoolArray,
-    keep: Int64[IntArray, " keeps"],
+    residents: Residents,
     wide: BoolArray,
 ) -> list[tuple[int, bool, int]]:
     """Tie the jobs that may keep what they hold to their nodes; the classes of nodes that result.
 
     A node with one such job needs no column of its own: keeping moves it from one class to another.
     """
+    held = residents.held
     users = (held > 0).sum(axis=0)
     classes = _Classes()
     resident, node = np.nonzero((held > 0) & (users == 1) & ~wide)
-    room, taken = capacity[node], held[resident, node]
-    classes.move(room, np.zeros_like(node), keep[resident], -1)
-    classes.move(room - taken, spans[resident].astype(np.int64), keep[resident], 1)
+    room, taken, keep = capacity[node], held[resident, node], residents.keep[resident]
+    classes.move(room, np.zeros_like(node), keep, -1)
+    classes.move(room - taken, residents.spans[resident].astype(np.int64), keep, 1)
     for crowded in np.flatnonzero((users > 1) & ~wide):
-        here = np.flatnonzero(held[:, crowded])
-        _crowded_node(
-            assembly,
-            classes,
-            room=int(capacity[crowded]),
-            size=held[here, crowded],
-            spans=spans[here],
-            keep=keep[here],
-        )
+        _crowded_node(assembly, classes, int(capacity[crowded]), *residents.on(int(crowded)))
     return classes.add_rows(assembly, capacity[(users <= 1) & ~wide])
 
 
 def _crowded_node(
     assembly: Assembly,
     classes: _Classes,
-    *,
     room: int,
     size: Int64[IntArray, " residents"],
     spans: BoolArray,
@@ -168,19 +188,11 @@ def _crowded_node(
     classes.move(left, stayed.astype(np.int64), column, 1)
 
 
-def _wide_node(
-    assembly: Assembly,
-    *,
-    node: int,
-    room: int,
-    size: Int64[IntArray, " residents"],
-    spans: BoolArray,
-    keep: Int64[IntArray, " residents"],
-    sizes: Int64[IntArray, " sizes"],
-    spanning: bool,
-) -> Block:
+def _wide_node(assembly: Assembly, zone: Zone, node: int, room: int, residents: Residents) -> Block:
     """A count of slots for each size, one hole, and the residents, within the node's room."""
-    holes = np.arange(1, room + 1 if spanning else 1)
+    size, spans, keep = residents.on(node)
+    sizes = zone.sizes
+    holes = np.arange(1, room + 1 if zone.spanning else 1)
     patterns = np.vstack(
         [np.eye(len(sizes), dtype=np.int64), np.zeros((len(holes), len(sizes)), dtype=np.int64)]
     )
@@ -191,4 +203,12 @@ def _wide_node(
     assembly.add_entries(np.repeat(within, len(keep)), keep, size)
     single = np.concatenate([column[left > 0], keep[spans]])
     assembly.add_entries(np.repeat(alone, len(single)), single)
-    return Block(room=room, flagged=False, node=node, patterns=patterns, left=left, column=column)
+    return Block(
+        zone=zone,
+        room=room,
+        flagged=False,
+        node=int(zone.nodes[node]),
+        patterns=patterns,
+        left=left,
+        column=column,
+    )

@@ -8,11 +8,12 @@ from math import inf
 
 import numpy as np
 
+from headway.core.solve.fill import fill
 from headway.core.solve.milp import solve_linear, solve_mixed
 from headway.core.solve.outcome import DEFAULT_BUDGET, Budget, Outcome, Status, relative_gap
 from headway.core.solve.problem import Problem
 from headway.core.solve.program import Model, build
-from headway.core.solve.unpack import fill, place
+from headway.core.solve.unpack import place
 from headway.core.types import Int64, IntArray
 
 EXACT_UP_TO_GPUS = 1_024
