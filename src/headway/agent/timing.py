@@ -6,7 +6,7 @@ from typing import Any, final
 
 import numpy as np
 
-from headway.core.model.objective import Observations
+from headway.core.model.observations import Observations
 
 WARM_UP_STEPS = 3  # dropped after a start, a resize or a new batch size
 HALF_LIFE_S = 300.0  # of training after which an observation has half its weight

@@ -42,7 +42,7 @@ class Tuner:
         self.fit = Fit()
         self._contract = contract
         self._workers = workers
-        self._several_nodes = nodes > 1
+        self._nodes = nodes
         self._clock = clock
         self._fitted_changes = -1
         self._next_fit_s = 0.0
@@ -97,11 +97,12 @@ class Tuner:
             most = max(min(most, samples), contract.initial_batch_size)
         within = replace(contract, max_batch_size=most)
         models = JobModels.of([(within, self._as_report(split, noise_scale))])
-        found = keep_unless_better(models, self._workers, self._several_nodes, m, s)
+        gpus, nodes = self._workers, self._nodes
+        found = keep_unless_better(models, gpus, nodes > 1, m, s, nodes=nodes)
         best_m, best_s = int(found.batch_per_gpu[0, 0]), int(found.accum_steps[0, 0])
         if best_m == 0 or (best_m, best_s) == (m, s):
             return None
-        present = goodput_at(models, self._workers, self._several_nodes, m, s)[0, 0]
+        present = goodput_at(models, gpus, nodes > 1, m, s, nodes=nodes)[0, 0]
         # the present choice may not be among the legal ones, for example just after a resize
         gain = float(found.goodput_per_s[0, 0] / present) if present > 0 else 1.0
         return Change(Split(int(found.batch_size[0, 0]), self._workers, best_m), gain)

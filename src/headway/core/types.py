@@ -10,11 +10,13 @@ from jaxtyping import Float64, Int64
 from numpy.typing import NDArray
 
 from headway.core.ids import JobId, NodeId
+from headway.core.theta import GradTime, Locality, ThroughputKind, ThroughputParams
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
-__all__ = ["Float64", "Int64"]  # re-exported for annotations such as Float64[FloatArray, " jobs"]
+# re-exported: for annotations such as Float64[FloatArray, " jobs"], and what theta_sys is made of
+__all__ = ["Float64", "GradTime", "Int64", "Locality", "ThroughputKind", "ThroughputParams"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +36,13 @@ class Placement:
 
     gpus: int
     nodes: int
+    racks: int = 1  # 1 where nothing is known of racks
+
+    @property
+    def locality(self) -> Locality:
+        if self.nodes <= 1:
+            return Locality.ONE_NODE
+        return Locality.SEVERAL_RACKS if self.racks > 1 else Locality.ONE_RACK
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,23 +152,10 @@ class JobSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ThroughputParams:
-    """theta_sys (Pollux, Eqn. 8-11)."""
-
-    alpha_grad_s: float
-    beta_grad_s: float  # for each example of the per-GPU batch
-    alpha_local_s: float  # two GPUs of one node
-    beta_local_s: float  # each further GPU on that node
-    alpha_node_s: float  # two GPUs on different nodes
-    beta_node_s: float  # each further GPU
-    gamma: float  # 1: no overlap of computation and synchronisation; 10: all but complete
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class JobReport:
     """What a job's agent says about it; all that a policy may know of its speed."""
 
-    throughput: ThroughputParams
+    throughput: ThroughputParams  # T_grad as on the type that it ran on most
     noise_scale: float | None  # phi in examples; None: no estimate yet
     progress_examples: float  # scale-invariant examples done
     batch_per_gpu: int  # m
@@ -172,6 +168,7 @@ class JobReport:
     loss: float | None = None
     samples: int = 0  # examples read so far
     epoch: int = 0
+    grad_by_type: tuple[GradTime, ...] = ()  # on each type that it ran on, where types are told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

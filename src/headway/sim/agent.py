@@ -14,7 +14,7 @@ from headway.core.control.events import BatchChanged, Event, JobReported
 from headway.core.ids import JobId
 from headway.core.model.fit import OPTIMISM, Fit, fit
 from headway.core.model.lr import LrRule, scale_lr
-from headway.core.model.objective import Observations
+from headway.core.model.observations import Observations
 from headway.core.types import BatchChange, JobReport, Placement
 from headway.sim.truth import Choice, JobTruth, split
 from headway.sim.tuning import Tuner

@@ -35,12 +35,14 @@ from headway.core.types import (
     BatchContract,
     BatchMode,
     GpuBounds,
+    GradTime,
     JobReport,
     JobSpec,
     Launch,
     Node,
     Reason,
     ReasonCode,
+    ThroughputKind,
     ThroughputParams,
 )
 
@@ -158,6 +160,7 @@ def throughput_params() -> SearchStrategy[ThroughputParams]:
     seconds = st.floats(0, 100)
     return st.builds(
         ThroughputParams,
+        kind=st.sampled_from(ThroughputKind),
         alpha_grad_s=st.floats(1e-6, 100),
         beta_grad_s=st.floats(1e-9, 10),
         alpha_local_s=seconds,
@@ -165,7 +168,22 @@ def throughput_params() -> SearchStrategy[ThroughputParams]:
         alpha_node_s=seconds,
         beta_node_s=seconds,
         gamma=st.floats(1, 10),
+        alpha_rack_s=seconds,
+        beta_rack_s=seconds,
+        tree_s=seconds,
+        hop_s=seconds,
     )
+
+
+def grad_times() -> SearchStrategy[tuple[GradTime, ...]]:
+    """T_grad on some types of GPUs, each named once."""
+    pairs = st.builds(
+        GradTime,
+        gpu_type=st.sampled_from(["t4", "v100", "a100"]),
+        alpha_grad_s=st.floats(1e-6, 100),
+        beta_grad_s=st.floats(1e-9, 10),
+    )
+    return st.lists(pairs, unique_by=lambda one: one.gpu_type, max_size=3).map(tuple)
 
 
 def job_reports() -> SearchStrategy[JobReport]:
@@ -186,6 +204,7 @@ def job_reports() -> SearchStrategy[JobReport]:
         loss=st.none() | NUMBERS,
         samples=COUNTS,
         epoch=st.integers(0, 1000),
+        grad_by_type=grad_times(),
     )
 
 

@@ -1,7 +1,7 @@
 """The fit of theta_sys: known truths, priors, failures, and the profiles published with Pollux."""
 
 import csv
-from dataclasses import astuple, fields, replace
+from dataclasses import fields, replace
 from math import inf
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from headway.core.model import fit as module
 from headway.core.model.fit import OPTIMISM, Fit, fit, fit_profile, mean_relative_error
-from headway.core.model.objective import Observations
+from headway.core.model.observations import Observations
 from headway.core.model.throughput import (
     UNREPORTED,
     grad_time_s,
@@ -47,10 +47,6 @@ def measured(
     )
 
 
-def only(seen: Observations, rows: np.ndarray) -> Observations:
-    return Observations(**{f.name: getattr(seen, f.name)[rows] for f in fields(seen)})
-
-
 @settings(max_examples=25, deadline=None)
 @given(
     alphas=st.lists(st.floats(0.01, 1), min_size=3, max_size=3),
@@ -72,7 +68,7 @@ def test_noise_free_steps_give_back_the_speed(
 
 def test_noise_free_steps_give_back_the_parameters() -> None:
     found = fit(measured(TRUE, 16))
-    assert stack([found.params])[0] == pytest.approx(TRUE, rel=0.005)
+    assert stack([found.params])[0, :7] == pytest.approx(TRUE, rel=0.005)
     assert found.error < 1e-5
 
 
@@ -103,7 +99,7 @@ def test_an_untried_size_is_assumed_to_scale_perfectly() -> None:
 
 def test_betas_stay_zero_until_more_than_two_gpus_were_held() -> None:
     seen = measured(TRUE, 4)
-    found = fit(only(seen, np.flatnonzero(seen.gpus <= 2))).params
+    found = fit(seen.only(seen.gpus <= 2)).params
     assert found.beta_local_s == found.beta_node_s == 0
     assert found.alpha_local_s == pytest.approx(0.030, rel=0.01)
     assert found.alpha_node_s == pytest.approx(0.128, rel=0.01)
@@ -111,7 +107,7 @@ def test_betas_stay_zero_until_more_than_two_gpus_were_held() -> None:
 
 def test_several_nodes_cost_what_one_costs_until_they_were_seen() -> None:
     seen = measured(TRUE, 4)
-    found = fit(only(seen, np.flatnonzero(seen.nodes == 1))).params
+    found = fit(seen.only(seen.nodes == 1)).params
     assert (found.alpha_node_s, found.beta_node_s) == (found.alpha_local_s, found.beta_local_s)
     assert found.alpha_local_s == pytest.approx(0.030, rel=0.01)
 
@@ -145,6 +141,7 @@ def test_recent_observations_weigh_more() -> None:
     both = {
         f.name: np.concatenate([getattr(early, f.name), getattr(late, f.name)])
         for f in fields(Observations)
+        if f.name not in ("racks", "gpu_type")
     }
     both["weight"] = np.repeat([1e-6, 1.0], 20)
     found = fit(Observations(**both)).params
@@ -155,7 +152,7 @@ def test_recent_observations_weigh_more() -> None:
 @pytest.mark.parametrize(
     "broken",
     [
-        lambda seen: only(seen, np.zeros(0, dtype=np.int64)),
+        lambda seen: seen.only(np.zeros(0, dtype=np.int64)),
         lambda seen: replace(seen, weight=np.zeros_like(seen.weight)),
         lambda seen: replace(seen, weight=-seen.weight),
         lambda seen: replace(seen, step_s=np.full_like(seen.step_s, np.nan)),
@@ -188,7 +185,7 @@ def test_a_search_that_fails_keeps_the_last_one(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_without_a_last_fit_a_failure_leaves_the_prior() -> None:
-    nothing = only(measured(TRUE, 4), np.zeros(0, dtype=np.int64))
+    nothing = measured(TRUE, 4).only(np.zeros(0, dtype=np.int64))
     for found in (fit(nothing), fit_profile(nothing)):
         assert found.params == UNREPORTED
         assert found.error == inf
@@ -202,7 +199,7 @@ def test_few_and_noisy_steps_still_give_a_model_within_bounds(
     seed: int, count: int, most: int
 ) -> None:
     found = fit(measured(TRUE, most, count=count, noise=0.3, seed=seed))
-    values = np.array(astuple(found.params))
+    values = stack([found.params])
     assert np.isfinite(values).all()
     assert np.all(values >= 0)
     assert 1 <= found.params.gamma <= 10

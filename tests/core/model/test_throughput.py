@@ -15,7 +15,7 @@ from headway.core.model.throughput import (
     throughput_per_s,
     unstack,
 )
-from headway.core.types import ThroughputParams
+from headway.core.types import ThroughputKind, ThroughputParams
 
 seconds = st.floats(0, 1e4, allow_subnormal=False)
 gammas = st.floats(1, 10)
@@ -37,12 +37,13 @@ def thetas(draw: st.DrawFn) -> np.ndarray:
 
 
 def test_columns_are_the_fields_in_order_and_come_back() -> None:
-    params = (CIFAR10, ThroughputParams(**dict(zip(PARAMETERS, range(1, 8), strict=True))))
+    numbers = dict(zip(PARAMETERS, range(1, 12), strict=True))
+    params = (CIFAR10, ThroughputParams(**numbers, kind=ThroughputKind.COLLECTIVE))
     theta = stack(params)
-    assert theta.shape == (2, 7)
-    assert theta[1].tolist() == [1, 2, 3, 4, 5, 6, 7]
+    assert theta.shape == (2, 12)
+    assert theta[1].tolist() == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 2]
     assert unstack(theta) == params
-    assert stack([]).shape == (0, 7)
+    assert stack([]).shape == (0, 12)
 
 
 @pytest.mark.parametrize(("gamma", "both_s"), [(1.0, 7.0), (2.0, 5.0), (10.0, 4.0)])

@@ -120,7 +120,9 @@ def _remaining_s(
     passes = np.ceil(size / (gpus * job.spec.batch.max_batch_per_gpu))
     batch_per_gpu = np.ceil(size / (gpus * passes))
     theta = stack([job.report.throughput])
-    return steps * step_time_s(theta, gpus, gpus > per_node, batch_per_gpu, passes - 1)
+    nodes = -(-gpus // max(per_node, 1))
+    step_s = step_time_s(theta, gpus, nodes > 1, batch_per_gpu, passes - 1, nodes=nodes)
+    return steps * step_s
 
 
 def _remaining_steps(job: JobView) -> float | None:

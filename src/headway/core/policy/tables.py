@@ -95,7 +95,8 @@ def _rows(
     spans = np.arange(len(gpus)) > largest
     wanted = np.where(spans, gpus >= 2, gpus >= 1) & (gpus <= most[:, None])
     models = JobModels.of([(job.spec.batch, job.report) for job in jobs])
-    found = best(models, gpus, spans, wanted=wanted).goodput_per_s
+    nodes = np.where(spans, np.maximum(-(-gpus // largest), 2), 1)  # as few as they need
+    found = best(models, gpus, spans, nodes=nodes, wanted=wanted).goodput_per_s
     return {
         job.spec.job_id: Row(
             job.spec.batch,
