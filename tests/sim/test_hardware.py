@@ -6,12 +6,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from headway.core.control.events import Event, RoundDecided
 from headway.core.errors import InvalidInputError
 from headway.core.ids import NodeId
-from headway.core.types import Allocation, Node
+from headway.core.policy import make
+from headway.core.types import Allocation, Node, placement_on
 from headway.sim.cluster import parse_cluster
+from headway.sim.driver import Setup, fitted, opening, simulate
 from headway.sim.egalitarian import references
+from headway.sim.generate import generate
 from headway.sim.hardware import Hardware, Site
+from headway.traces.catalogue import CATALOGUE
 
 NODES = {
     NodeId(name): Node(node_id=NodeId(name), gpus=4, gpu_type=gpu_type, rack=rack)
@@ -26,14 +31,22 @@ NODES = {
 
 
 def site(**gpus: int) -> Site:
-    return Site.of(Allocation.of({NodeId(name): count for name, count in gpus.items()}), NODES)
+    held = Allocation.of({NodeId(name): count for name, count in gpus.items()})
+    return Hardware().site(held, NODES)
 
 
 def test_a_site_is_shape_type_and_how_far_apart_its_nodes_are() -> None:
-    assert site(a0=3) == Site((3,), "t4", 0)
+    assert site(a0=3) == Site((3,), "t4", 1)
     assert site(a0=1, a1=2) == Site((1, 2), "t4", 1)
     assert site(a0=1, a1=2, a2=1) == Site((1, 2, 1), "t4", 2)
     assert site(b0=1, b1=1) == Site((1, 1), "a100", 1), "unknown racks are one rack"
+
+
+def test_racks_of_which_nobody_is_told_are_there_all_the_same() -> None:
+    hidden = Hardware(racks={NodeId("b0"): "r0", NodeId("b1"): "r1"})
+    held = Allocation.of({NodeId("b0"): 1, NodeId("b1"): 1})
+    assert hidden.site(held, NODES).racks == 2
+    assert placement_on(NODES, held).racks == 1
 
 
 def test_a_pass_is_shorter_by_the_ratio_and_what_synchronisation_adds_stays(kit: Any) -> None:
@@ -90,3 +103,21 @@ def test_a_fair_share_is_the_same_share_of_each_type(kit: Any, tmp_path: Path) -
     )
     assert narrow == pytest.approx(12.0)
     assert wide == pytest.approx(12_000 / 1_900)
+
+
+def test_names_of_one_type_and_one_rack_change_no_decision(tmp_path: Path) -> None:
+    """What a type is called, and how fast it is called, is of no matter where there is only one."""
+    path = tmp_path / "named.yaml"
+    path.write_text(
+        "nodes: [{count: 2, gpus: 4, gpu_type: a100, rack: r7}]\n"
+        "gpu_types: {a100: {speed: 7}}\ntruth: {measured_on: a100, cross_rack_sync: 5}"
+    )
+    jobs = generate("pollux-mix:jobs=12,hours=0.5", CATALOGUE, 1)
+    logs = []
+    for text in ("2x4", str(path)):
+        cluster, log = parse_cluster(text), list[Event]()
+        setup = Setup(workload=fitted(jobs, cluster), cluster=cluster)
+        simulate(setup, make("pollux"), opening(setup, "pollux", {}), (), log.append)
+        logs.append([event for event in log if isinstance(event, RoundDecided)])
+    assert len(logs[0]) > 20
+    assert logs[0] == logs[1]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.core.ids import NodeId
-from headway.core.types import Allocation, BatchContract
+from headway.core.types import Allocation, BatchContract, Placement
 from headway.sim.hardware import Site
 from headway.sim.truth import Choice, JobTruth, Speeds, split
 from headway.traces.base import workload
@@ -18,7 +18,7 @@ from headway.traces.base import workload
 def held(kit: Any, gpus: int, *, restart_s: float = 0.0, **profile: Any) -> JobTruth:
     job = JobTruth(kit.job("a"), kit.toy(**profile), Speeds())
     held = Allocation.of({NodeId("n"): gpus})
-    job.hold(held, 1, site=Site((gpus,)), now_s=0.0, restart_s=restart_s)
+    job.hold(held, 1, site=Site((gpus,)), told=Placement(gpus, 1), now_s=0.0, restart_s=restart_s)
     job.tune(Choice(32, 0, 32 * gpus))
     return job
 

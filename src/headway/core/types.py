@@ -1,6 +1,6 @@
 """The words of the domain as frozen values: jobs, nodes, allocations, snapshots, decisions."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Self
@@ -273,11 +273,7 @@ def widest(nodes: Iterable[Node]) -> int:
     return max(gpus.values(), default=0)
 
 
-def locality_of(nodes: Sequence[Node]) -> int:
-    """How far apart the nodes of one job are: 0 one node, 1 one rack, 2 several racks.
-
-    Nodes whose rack is not known are taken for one rack.
-    """
-    if len(nodes) < 2:
-        return 0
-    return 1 if len({node.rack for node in nodes}) == 1 else 2
+def placement_on(nodes: Mapping[NodeId, Node], allocation: Allocation) -> Placement:
+    """The shape of an allocation where the racks of nodes are known; unknown ones are one rack."""
+    racks = {nodes[node_id].rack for node_id, _ in allocation.per_node}
+    return Placement(allocation.gpus, len(allocation.per_node), max(len(racks), 1))

@@ -13,9 +13,10 @@ import numpy as np
 from headway.core.control.events import BatchChanged, Event, JobReported
 from headway.core.ids import JobId
 from headway.core.model.fit import OPTIMISM, Fit, fit
+from headway.core.model.gputypes import params_on
 from headway.core.model.lr import LrRule, scale_lr
 from headway.core.model.observations import Observations
-from headway.core.types import BatchChange, JobReport, Placement
+from headway.core.types import BatchChange, JobReport, ThroughputKind
 from headway.sim.truth import Choice, JobTruth, split
 from headway.sim.tuning import Tuner
 
@@ -31,6 +32,8 @@ class Configuration(NamedTuple):
 
     gpus: int
     nodes: int
+    racks: int
+    gpu_type: str
     batch_per_gpu: int
 
 
@@ -95,9 +98,12 @@ class SimulatedAgents:
         self._measure(job, mind)
         ran, gain = job.choice, 1.0
         if mind.adapts and mind.fit is not None and ran is not None:
-            place = Placement(job.allocation.gpus, len(job.site.shape))
             choice, gain = self._tuner.kept_or_better(
-                job.spec.batch, mind.fit.params, mind.noise_scale, place, ran
+                job.spec.batch,
+                params_on(job.site.gpu_type, mind.fit.params, mind.fit.grad_by_type),
+                mind.noise_scale,
+                job.told,
+                ran,
             )
             if choice != ran:
                 job.tune(choice)
@@ -121,8 +127,12 @@ class SimulatedAgents:
             return split(batch, job.spec.requested_batch_size, gpus)
         if mind.fit is None:
             return split(batch, batch.initial_batch_size, gpus)
-        place = Placement(gpus, len(job.site.shape))
-        return self._tuner.best(batch, mind.fit.params, mind.noise_scale, place)
+        return self._tuner.best(
+            batch,
+            params_on(job.site.gpu_type, mind.fit.params, mind.fit.grad_by_type),
+            mind.noise_scale,
+            job.told,
+        )
 
     def _measure(self, job: JobTruth, mind: Mind) -> None:
         speed, choice = job.speed, job.choice
@@ -136,7 +146,8 @@ class SimulatedAgents:
             noise_scale *= factors[2]
             mind.noise_scale_error = noise_scale * self._noise
         mind.noise_scale = noise_scale
-        at = Configuration(job.allocation.gpus, len(job.site.shape), choice.batch_per_gpu)
+        place, gpu_type = job.told, job.site.gpu_type
+        at = Configuration(place.gpus, place.nodes, place.racks, gpu_type, choice.batch_per_gpu)
         before = mind.seen.pop(at, None)  # so that the latest is the last
         count = mind.counts[at] = mind.counts.get(at, 0) + 1
         if before is not None and self._noise > 0:
@@ -147,9 +158,13 @@ class SimulatedAgents:
 
     def _fit(self, mind: Mind) -> None:
         mind.fitted = dict(mind.seen)
-        key = (tuple(mind.seen.items()), None if mind.fit is None else mind.fit.params)
+        last = None if mind.fit is None else (mind.fit.params, mind.fit.grad_by_type)
+        key = (tuple(mind.seen.items()), last)
         if key not in self._fits:
-            self._fits[key] = fit(_observations(mind.seen), mind.fit, optimism=OPTIMISM)
+            across = any(at.racks > 1 for at in mind.seen)
+            kind = ThroughputKind.RACKED if across else ThroughputKind.LINEAR
+            seen = _observations(mind.seen)
+            self._fits[key] = fit(seen, mind.fit, kind=kind, optimism=OPTIMISM)
         mind.fit = self._fits[key]
 
 
@@ -170,7 +185,8 @@ def _moved(fitted: Times | None, now: Times) -> bool:
 
 
 def _observations(seen: dict[Configuration, Times]) -> Observations:
-    gpus, nodes, batch = np.array(list(seen), dtype=np.int64).T
+    places = [(at.gpus, at.nodes, at.racks, at.batch_per_gpu) for at in seen]
+    gpus, nodes, racks, batch = np.array(places, dtype=np.int64).T
     pass_s, synced_s = np.array(list(seen.values()), dtype=np.float64).T
     weight = np.ones(len(seen))
     weight[-1] = LATEST_WEIGHT
@@ -182,6 +198,8 @@ def _observations(seen: dict[Configuration, Times]) -> Observations:
         grad_s=pass_s,
         step_s=synced_s,
         weight=weight,
+        racks=racks,
+        gpu_type=[at.gpu_type for at in seen],
     )
 
 
@@ -199,6 +217,7 @@ def _report(job: JobTruth, mind: Mind) -> JobReport:
         noise_scale_error=mind.noise_scale_error,
         samples=int(job.samples),
         epoch=job.epoch,
+        grad_by_type=fitted.grad_by_type,
     )
 
 

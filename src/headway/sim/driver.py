@@ -103,6 +103,7 @@ def simulate(
         agents,
         round_s=setup.round_s,
         restart_s=setup.restart_s,
+        hardware=setup.cluster.hardware,
         changes_s=[change.at_s for change in setup.cluster.changes],
     )
     state = State(memory=policy.start(), round_s=setup.round_s)

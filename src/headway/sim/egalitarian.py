@@ -19,7 +19,7 @@ import numpy as np
 from headway.core.control.events import JobReferenced
 from headway.core.ids import JobId
 from headway.core.model.efficiency import efficiency
-from headway.core.types import BatchContract, Float64, FloatArray, JobSpec, Node, locality_of
+from headway.core.types import BatchContract, Float64, FloatArray, JobSpec, Node
 from headway.sim.cluster import Cluster
 from headway.sim.hardware import Hardware, Site
 from headway.sim.truth import Choice, split
@@ -179,7 +179,8 @@ def _site(nodes: Sequence[Node], gpus: int) -> Site:
             break
         shape.append(min(node.gpus, gpus))
         gpus -= node.gpus
-    return Site(tuple(shape), nodes[0].gpu_type, locality_of(nodes[: len(shape)]))
+    racks = {node.rack for node in nodes[: len(shape)]}
+    return Site(tuple(shape), nodes[0].gpu_type, len(racks))
 
 
 def _best(

@@ -25,7 +25,8 @@ from headway.core.control.lifecycle import Phase
 from headway.core.control.state import State
 from headway.core.explain.forward import Push
 from headway.core.ids import JobId
-from headway.sim.hardware import Site
+from headway.core.types import placement_on
+from headway.sim.hardware import Hardware
 from headway.sim.truth import JobTruth
 
 # rounds in which jobs wait and not one GPU is given away, after which nothing will change
@@ -71,12 +72,14 @@ class Executor:
         *,
         round_s: float,
         restart_s: float,
+        hardware: Hardware,
         changes_s: Sequence[float] = (),
     ) -> None:
         self._jobs = jobs
         self._agents = agents
         self._round_s = round_s
         self._restart_s = restart_s
+        self._hardware = hardware
         # when nodes come or go; those at time 0 are over before the first job is there
         self._changes_s = [*(at_s for at_s in changes_s if at_s > 0), math.inf]
         self._changes_seen = 0
@@ -111,7 +114,8 @@ class Executor:
                 job.hold(
                     command.allocation,
                     command.generation,
-                    site=Site.of(command.allocation, state.nodes),
+                    site=self._hardware.site(command.allocation, state.nodes),
+                    told=placement_on(state.nodes, command.allocation),
                     now_s=now_s,
                     restart_s=self._restart_s,
                 )

@@ -11,7 +11,7 @@ from typing import NamedTuple, final
 
 from headway.core.errors import InvalidInputError
 from headway.core.ids import NodeId
-from headway.core.types import Allocation, Float64, FloatArray, Node, locality_of
+from headway.core.types import Allocation, Float64, FloatArray, Node
 from headway.traces.base import JobProfile, Shape
 
 
@@ -20,16 +20,7 @@ class Site(NamedTuple):
 
     shape: Shape = ()
     gpu_type: str = "gpu"
-    locality: int = 0  # 0: one node, 1: several of one rack, 2: several racks
-
-    @classmethod
-    def of(cls, allocation: Allocation, nodes: Mapping[NodeId, Node]) -> "Site":
-        """Of an allocation; the GPU type is that of its first node, for all are of one."""
-        if not allocation:
-            return cls()
-        held = [nodes[node_id] for node_id, _ in allocation.per_node]
-        shape = tuple(count for _, count in allocation.per_node)
-        return cls(shape, held[0].gpu_type, locality_of(held))
+    racks: int = 1  # that it spans
 
 
 @final
@@ -41,6 +32,14 @@ class Hardware:
     measured_on: str | None = None  # the GPU type of the profiles; None: one of nominal speed 1
     ratios: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # by type, profile
     cross_rack_sync: float = 1.0  # synchronisation across racks over that inside of one
+    racks: Mapping[NodeId, str | None] = field(default_factory=dict)  # where nodes do not tell
+
+    def site(self, allocation: Allocation, nodes: Mapping[NodeId, Node]) -> Site:
+        """Where a job runs; the GPU type is that of its first node, for all are of one."""
+        held = [nodes[node_id] for node_id, _ in allocation.per_node]
+        racks = {self.racks.get(node.node_id, node.rack) for node in held}
+        shape = tuple(count for _, count in allocation.per_node)
+        return Site(shape, held[0].gpu_type, len(racks)) if held else Site()
 
     def ratio(self, profile: str, gpu_type: str) -> float:
         """Speed of a model's passes on a type over that on the type it was measured on."""
@@ -58,7 +57,7 @@ class Hardware:
         """Seconds of a pass without and with the synchronisation of gradients."""
         pass_s, synced_s = profile.times_s(site.shape, batches_per_gpu)
         ratio = self.ratio(profile.name, site.gpu_type)
-        slower = self.cross_rack_sync if site.locality == 2 else 1.0
+        slower = self.cross_rack_sync if site.racks > 1 else 1.0
         if (ratio, slower) == (1.0, 1.0):
             return pass_s, synced_s
         own_s = pass_s / ratio

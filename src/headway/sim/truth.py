@@ -8,7 +8,7 @@ import numpy as np
 
 from headway.core.ids import JobId
 from headway.core.model.efficiency import efficiency
-from headway.core.types import Allocation, BatchContract, FloatArray, JobSpec
+from headway.core.types import Allocation, BatchContract, FloatArray, JobSpec, Placement
 from headway.sim.hardware import Hardware, Site
 from headway.traces.base import JobProfile, Shape, Workload
 
@@ -108,6 +108,7 @@ class JobTruth:
         self.started = False  # whether that has been said
         self.allocation = Allocation()
         self.site = Site()
+        self.told = Placement(0, 0)  # as far as its agent knows
         self.generation = 0
         self.choice: Choice | None = None
         self.speed: Speed | None = None
@@ -118,12 +119,14 @@ class JobTruth:
         generation: int,
         *,
         site: Site,
+        told: Placement,
         now_s: float,
         restart_s: float,
     ) -> None:
         """Give it GPUs; it makes no progress before it has restarted on them."""
         self.allocation = allocation
         self.site = site
+        self.told = told
         self.generation = generation
         self.at_s = now_s
         self.ready_s = now_s + restart_s

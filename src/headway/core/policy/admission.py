@@ -81,7 +81,7 @@ def pack_fastest(
     grid: Grid, free: Int64[IntArray, " nodes"], gpus: int
 ) -> Int64[IntArray, " nodes"] | None:
     """So many GPUs of the fastest type that has them free, on few nodes."""
-    for kind in range(len(grid.gpu_types)):
+    for kind in range(len(grid.types)):
         placed = pack(np.where(grid.kind == kind, free, 0), gpus)
         if placed is not None:
             return placed

@@ -27,6 +27,16 @@ from headway.core.types import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GpuType:
+    """What a policy knows of one GPU type."""
+
+    name: str
+    speed: float  # nominal; where its nodes differ, the greatest
+    gpus: int  # in the whole cluster
+    largest: int  # GPUs of its largest node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
     """Jobs that fit the cluster at all, in the order of submission, and their holdings.
 
@@ -36,8 +46,7 @@ class Grid:
     jobs: tuple[JobView, ...]
     nodes: tuple[Node, ...]
     capacity: Int64[IntArray, " nodes"]
-    gpu_types: tuple[str, ...]  # fastest first by nominal speed, then by name
-    speeds: tuple[float, ...]  # nominal, of each type
+    types: tuple[GpuType, ...]  # fastest first, then by name
     kind: Int64[IntArray, " nodes"]  # index of the node's type
     rack: Int64[IntArray, " nodes"]  # index of its rack, by name; unknown ones are one rack
     held: Int64[IntArray, "jobs nodes"]  # all zero for a job that lost some of its GPUs
@@ -53,16 +62,15 @@ class Grid:
         most = widest(nodes)
         fits = [job for job in queue if needs[job.spec.job_id] <= most]
         capacity = np.array([node.gpus for node in nodes], dtype=np.int64)
-        speeds = _speeds(nodes)
         racks = sorted({node.rack or "" for node in nodes})
-        gpu_types = tuple(sorted(speeds, key=lambda name: (-speeds[name], name)))
+        types = _types(nodes)
+        kinds = {one.name: kind for kind, one in enumerate(types)}
         return cls(
             jobs=tuple(fits),
             nodes=nodes,
             capacity=capacity,
-            gpu_types=gpu_types,
-            speeds=tuple(speeds[name] for name in gpu_types),
-            kind=np.array([gpu_types.index(node.gpu_type) for node in nodes], dtype=np.int64),
+            types=types,
+            kind=np.array([kinds[node.gpu_type] for node in nodes], dtype=np.int64),
             rack=np.array([racks.index(node.rack or "") for node in nodes], dtype=np.int64),
             held=_held(fits, nodes, capacity),
             too_large=tuple(job for job in queue if needs[job.spec.job_id] > most),
@@ -77,7 +85,12 @@ class Grid:
     @property
     def gpus_of_types(self) -> Int64[IntArray, " kinds"]:
         """How many GPUs there are of each type."""
-        return np.bincount(self.kind, self.capacity, len(self.gpu_types)).astype(np.int64)
+        return np.array([one.gpus for one in self.types], dtype=np.int64)
+
+    @property
+    def has_racks(self) -> bool:
+        """Whether there are several racks."""
+        return bool((self.rack > 0).any())
 
     @property
     def held_kind(self) -> Int64[IntArray, " jobs"]:
@@ -89,6 +102,15 @@ class Grid:
         if not len(self.nodes):
             return np.zeros(len(alloc), dtype=np.int64)
         return np.where(alloc.any(axis=1), self.kind[np.argmax(alloc > 0, axis=1)], 0)
+
+    def locality_of(self, alloc: Int64[IntArray, "jobs nodes"]) -> Int64[IntArray, " jobs"]:
+        """How far apart each row is: 0 one node or none, 1 one rack, 2 several racks."""
+        several = (alloc > 0).sum(axis=1) > 1
+        if not self.has_racks:
+            return np.asarray(several, dtype=np.int64)
+        first = np.where(alloc > 0, self.rack, len(self.nodes)).min(axis=1)
+        last = np.where(alloc > 0, self.rack, -1).max(axis=1)
+        return np.asarray(np.where(several, np.where(first < last, 2, 1), 0))
 
     @property
     def pinned(self) -> BoolArray:
@@ -134,7 +156,7 @@ class Grid:
                 )
             )
         gpus = ("gpus_of_cluster", float(self.capacity.sum()))
-        if len(self.gpu_types) > 1:
+        if len(self.types) > 1:
             gpus = ("gpus_of_one_type", float(self.gpus_of_types.max()))
         reasons += [
             Reason(
@@ -173,12 +195,21 @@ def _held(
     return held
 
 
-def _speeds(nodes: Sequence[Node]) -> Mapping[str, float]:
-    """The nominal speed of each type; where its nodes differ, the greatest."""
-    speeds: dict[str, float] = {}
+def _types(nodes: Sequence[Node]) -> tuple[GpuType, ...]:
+    """The GPU types of a cluster, fastest first."""
+    by_name: dict[str, list[Node]] = {}
     for node in nodes:
-        speeds[node.gpu_type] = max(node.speed, speeds.get(node.gpu_type, 0.0))
-    return speeds
+        by_name.setdefault(node.gpu_type, []).append(node)
+    types = [
+        GpuType(
+            name=name,
+            speed=max(node.speed for node in same),
+            gpus=sum(node.gpus for node in same),
+            largest=max(node.gpus for node in same),
+        )
+        for name, same in by_name.items()
+    ]
+    return tuple(sorted(types, key=lambda one: (-one.speed, one.name)))
 
 
 def _needs(job: JobView, at_requested_size: bool) -> int:

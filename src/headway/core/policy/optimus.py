@@ -8,7 +8,9 @@ from typing import final
 import numpy as np
 
 from headway.core.model.efficiency import assumed_noise_scale, gain
-from headway.core.model.throughput import stack, step_time_s
+from headway.core.model.goodput import JobModels
+from headway.core.model.sync import Theta
+from headway.core.model.throughput import step_time_s
 from headway.core.policy.admission import place
 from headway.core.policy.base import Traits
 from headway.core.policy.grid import Grid
@@ -83,10 +85,15 @@ class _Ladder:
     @classmethod
     def of(cls, grid: Grid, row: int, kind: int) -> "_Ladder":
         """On one GPU type, up to the size at which the batch gives every GPU the least it may."""
-        job, there = grid.jobs[row], grid.capacity[grid.kind == kind]
+        job, of_type = grid.jobs[row], grid.types[kind]
         held = int(grid.held[row].sum())
-        sizes = (held,) if grid.pinned[row] else _sizes(job, int(there.sum()))
-        return cls(sizes, _remaining_s(job, np.array(sizes, dtype=np.int64), int(there.max())))
+        sizes = (held,) if grid.pinned[row] else _sizes(job, of_type.gpus)
+        models = JobModels.of(
+            [(job.spec.batch, job.report)],
+            of_type.name,
+            speed={one.name: one.speed for one in grid.types},
+        )
+        return cls(sizes, _remaining_s(job, models.theta, np.array(sizes), of_type.largest))
 
     def saved_s(self, rung: int) -> float:
         """Seconds that each GPU of the next step up saves."""
@@ -110,7 +117,7 @@ def _sizes(job: JobView, total: int) -> tuple[int, ...]:
 
 
 def _remaining_s(
-    job: JobView, gpus: Int64[IntArray, " sizes"], per_node: int
+    job: JobView, theta: Theta, gpus: Int64[IntArray, " sizes"], per_node: int
 ) -> Float64[FloatArray, " sizes"]:
     """Steps left x T_iter on as few nodes as possible, with a batch of the requested size."""
     steps = _remaining_steps(job)
@@ -119,7 +126,6 @@ def _remaining_s(
     size = job.spec.requested_batch_size
     passes = np.ceil(size / (gpus * job.spec.batch.max_batch_per_gpu))
     batch_per_gpu = np.ceil(size / (gpus * passes))
-    theta = stack([job.report.throughput])
     nodes = -(-gpus // max(per_node, 1))
     step_s = step_time_s(theta, gpus, nodes > 1, batch_per_gpu, passes - 1, nodes=nodes)
     return steps * step_s
@@ -141,7 +147,7 @@ def _remaining_steps(job: JobView) -> float | None:
 
 def _types(grid: Grid, order: list[int], least: Int64[IntArray, " jobs"]) -> dict[int, int]:
     """Who runs at all, at its smallest size, and on which type: its own, or the emptiest."""
-    left, speeds = grid.gpus_of_types, np.array(grid.speeds)
+    left, speeds = grid.gpus_of_types, np.array([one.speed for one in grid.types])
     own, running = grid.held_kind, grid.running
     sharing = np.bincount(own[running], minlength=len(left))
     share = left * speeds
