@@ -4,8 +4,11 @@ Blind to types, a policy takes all GPUs for equally fast, yet keeps each job on 
 racks, neither it nor the agents are told where nodes stand; the truth stays what it is. Prints one
 JSON object, a line for each run::
 
-    python benchmarks/hardware.py workload-6.csv --profiles profiles \\
-        --cluster benchmarks/clusters/mixed.yaml --blind types
+    python benchmarks/hardware.py workload-6.csv --cluster benchmarks/clusters/mixed.yaml \\
+        --blind types
+
+Measured profiles of nodes with four GPUs say nothing about nodes with eight: there the models of
+the built-in catalogue, which know what one more GPU costs, are the better truth.
 """
 
 import argparse
@@ -22,6 +25,7 @@ from headway.core.types import Decision, JobView, Node, Snapshot
 from headway.sim.cluster import Cluster, parse_cluster
 from headway.sim.driver import Setup, fitted
 from headway.sim.results import Contender, run_all
+from headway.traces.catalogue import CATALOGUE
 from headway.traces.sniff import read_profiles, read_workload
 
 FIGURES = (
@@ -88,12 +92,13 @@ def main() -> None:
     """Two runs, two lines."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("workload", type=Path)
-    parser.add_argument("--profiles", type=Path, required=True)
+    parser.add_argument("--profiles", type=Path, help="the built-in catalogue by default")
     parser.add_argument("--cluster", required=True)
     parser.add_argument("--policy", default="pollux")
     parser.add_argument("--blind", choices=("types", "racks"), required=True)
     asked = parser.parse_args()
-    workload = read_workload(asked.workload, read_profiles(asked.profiles))
+    known = CATALOGUE if asked.profiles is None else read_profiles(asked.profiles)
+    workload = read_workload(asked.workload, known)
     cluster, policy = parse_cluster(asked.cluster), make(asked.policy)
     if asked.blind == "types":
         runs = {"aware": (cluster, policy), "blind": (cluster, BlindToTypes(policy))}

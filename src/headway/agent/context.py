@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headway.core.errors import InvalidInputError
-from headway.protocol.environment import FLAG, NEWS_FD, ORDERS, RENDEZVOUS
+from headway.protocol.environment import FLAG, GPU_TYPE, NEWS_FD, ORDERS, RENDEZVOUS
 from headway.protocol.messages import WorkerOrders, decode_orders
 
 
@@ -22,6 +22,7 @@ class Context:
     flag: Path | None = None
     news_fd: int | None = None
     rendezvous: str | None = None
+    gpu_type: str | None = None  # of its node; None: not told
 
     @property
     def first(self) -> bool:
@@ -60,6 +61,7 @@ def from_environment(env: Mapping[str, str] = os.environ) -> Context | None:
         flag=Path(env[FLAG]) if FLAG in env else None,
         news_fd=_count(env, NEWS_FD, 0) if NEWS_FD in env else None,
         rendezvous=rendezvous,
+        gpu_type=env.get(GPU_TYPE),
     )
 
 

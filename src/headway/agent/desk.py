@@ -120,6 +120,7 @@ class Desk:
             loss=loss,
             samples=progress.samples,
             epoch=progress.epoch,
+            grad_by_type=fit.grad_by_type,
         )
         self._reporter.send(WorkerNews(stepped=self._stepped, report=report))
 
