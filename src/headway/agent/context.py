@@ -6,7 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headway.core.errors import InvalidInputError
-from headway.protocol.environment import FLAG, GPU_TYPE, NEWS_FD, ORDERS, RENDEZVOUS
+from headway.core.model.choice import FITTERS
+from headway.protocol.environment import (
+    FLAG,
+    GPU_TYPE,
+    NEWS_FD,
+    ORDERS,
+    RENDEZVOUS,
+    THROUGHPUT,
+)
 from headway.protocol.messages import WorkerOrders, decode_orders
 
 
@@ -23,6 +31,7 @@ class Context:
     news_fd: int | None = None
     rendezvous: str | None = None
     gpu_type: str | None = None  # of its node; None: not told
+    throughput: str = "linear"  # which throughput models are fitted, one of choice.FITTERS
 
     @property
     def first(self) -> bool:
@@ -62,6 +71,7 @@ def from_environment(env: Mapping[str, str] = os.environ) -> Context | None:
         news_fd=_count(env, NEWS_FD, 0) if NEWS_FD in env else None,
         rendezvous=rendezvous,
         gpu_type=env.get(GPU_TYPE),
+        throughput=_throughput(env),
     )
 
 
@@ -70,6 +80,13 @@ def _count(env: Mapping[str, str], name: str, default: int) -> int:
     if not text.isdecimal():
         raise InvalidInputError(f"{name}: {text!r} is not a count")
     return int(text)
+
+
+def _throughput(env: Mapping[str, str]) -> str:
+    text = env.get(THROUGHPUT, "linear")
+    if text not in FITTERS:
+        raise InvalidInputError(f"{THROUGHPUT}: {text!r} is not {' or '.join(FITTERS)}")
+    return text
 
 
 class Flag:

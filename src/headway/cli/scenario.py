@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from headway.core.errors import InvalidInputError
+from headway.core.model.choice import FITTERS
 from headway.core.policy import DEFAULT, make
 from headway.sim.cluster import Cluster, parse_cluster
 from headway.sim.driver import Setup, fitted
@@ -21,7 +22,7 @@ from headway.traces.sniff import read_profiles, read_workload
 
 MOST_S = 1e7  # of a round or a restart; virtual time goes on round by round
 SIMULATOR = "sim"  # whose settings, beside the policies', --set may name
-SIMULATOR_SETTINGS = ("noise",)
+SIMULATOR_SETTINGS = ("noise", "throughput")
 Settings = Mapping[str, Mapping[str, str]]
 
 OPTIONS = (
@@ -51,7 +52,8 @@ OPTIONS = (
         "settings",
         multiple=True,
         metavar="NAME.KEY=VALUE",
-        help="A setting of a policy (pollux.p=-1) or of the simulator (sim.noise=0.05).",
+        help="A setting of a policy (pollux.p=-1) or of the simulator (sim.noise=0.05, "
+        "sim.throughput=best).",
     ),
 )
 
@@ -92,6 +94,7 @@ class Scenario:
             restart_s=self.restart_s,
             seed=seed,
             noise=_noise(self.settings[SIMULATOR]),
+            throughput=_throughput(self.settings[SIMULATOR]),
         )
 
     def _jobs(self, seed: int) -> Workload:
@@ -215,3 +218,11 @@ def _noise(settings: Mapping[str, str]) -> float:
     if not 0 <= noise <= 1:
         raise InvalidInputError(f"--set sim.noise must be a number from 0 to 1, not {text!r}")
     return noise
+
+
+def _throughput(settings: Mapping[str, str]) -> str:
+    text = settings.get("throughput", "linear")
+    if text not in FITTERS:
+        known = " or ".join(FITTERS)
+        raise InvalidInputError(f"--set sim.throughput must be {known}, not {text!r}")
+    return text

@@ -155,7 +155,7 @@ class JobSpec:
 class JobReport:
     """What a job's agent says about it; all that a policy may know of its speed."""
 
-    throughput: ThroughputParams  # T_grad as on the type that it ran on most
+    throughput: ThroughputParams  # T_grad as on the GPUs that it holds
     noise_scale: float | None  # phi in examples; None: no estimate yet
     progress_examples: float  # scale-invariant examples done
     batch_per_gpu: int  # m
@@ -169,6 +169,9 @@ class JobReport:
     samples: int = 0  # examples read so far
     epoch: int = 0
     grad_by_type: tuple[GradTime, ...] = ()  # on each type that it ran on, where types are told
+    step_error: float | None = None  # relative standard error of a step as predicted, here
+    step_error_doubled: float | None = None  # on twice the GPUs; None: nothing like it was tried
+    fit_trouble: str = ""  # why the last fit failed; what is said of the speed is older then
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

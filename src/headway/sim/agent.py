@@ -12,11 +12,11 @@ import numpy as np
 
 from headway.core.control.events import BatchChanged, Event, JobReported
 from headway.core.ids import JobId
-from headway.core.model.fit import OPTIMISM, Fit, fit
-from headway.core.model.gputypes import params_on
+from headway.core.model.choice import FITTERS
+from headway.core.model.fit import OPTIMISM, Fit, StepErrors
 from headway.core.model.lr import LrRule, scale_lr
 from headway.core.model.observations import Observations
-from headway.core.types import BatchChange, JobReport, ThroughputKind
+from headway.core.types import BatchChange, JobReport, Placement
 from headway.sim.truth import Choice, JobTruth, split
 from headway.sim.tuning import Tuner
 
@@ -30,10 +30,8 @@ RULE = LrRule.ADASCALE
 class Configuration(NamedTuple):
     """What a step time depends on, as far as an agent tells its observations apart."""
 
-    gpus: int
-    nodes: int
-    racks: int
-    gpu_type: str
+    at: Placement
+    gpu_type: str | None  # None: not told
     batch_per_gpu: int
 
 
@@ -64,12 +62,21 @@ class Mind:
 class SimulatedAgents:
     """All agents of a run. Fits of equal observations are made once."""
 
-    def __init__(self, *, listening: bool, noise: float, rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        *,
+        listening: bool,
+        noise: float,
+        rng: np.random.Generator,
+        throughput: str = "linear",
+    ) -> None:
         self._listening = listening  # whether anything depends on what agents learn
         self._noise = noise
         self._rng = rng
+        self._fitter = FITTERS[throughput]
         self._minds: dict[JobId, Mind] = {}
         self._fits: dict[object, Fit] = {}
+        self._step_errors: dict[object, StepErrors] = {}
         self._tuner = Tuner()
 
     def start(self, job: JobTruth, *, adapts: bool) -> None:
@@ -98,12 +105,9 @@ class SimulatedAgents:
         self._measure(job, mind)
         ran, gain = job.choice, 1.0
         if mind.adapts and mind.fit is not None and ran is not None:
+            place, gpu_type = _place(job)
             choice, gain = self._tuner.kept_or_better(
-                job.spec.batch,
-                params_on(job.site.gpu_type, mind.fit.params, mind.fit.grad_by_type),
-                mind.noise_scale,
-                job.told,
-                ran,
+                job.spec.batch, mind.fit.params_on(gpu_type), mind.noise_scale, place, ran
             )
             if choice != ran:
                 job.tune(choice)
@@ -119,7 +123,7 @@ class SimulatedAgents:
             return ()
         mind = self._minds[job.spec.job_id]
         self._measure(job, mind)
-        return (JobReported(at_s=at_s, job_id=job.spec.job_id, report=_report(job, mind)),)
+        return (JobReported(at_s=at_s, job_id=job.spec.job_id, report=self._report(job, mind)),)
 
     def _first_choice(self, job: JobTruth, mind: Mind) -> Choice:
         batch, gpus = job.spec.batch, job.allocation.gpus
@@ -127,12 +131,8 @@ class SimulatedAgents:
             return split(batch, job.spec.requested_batch_size, gpus)
         if mind.fit is None:
             return split(batch, batch.initial_batch_size, gpus)
-        return self._tuner.best(
-            batch,
-            params_on(job.site.gpu_type, mind.fit.params, mind.fit.grad_by_type),
-            mind.noise_scale,
-            job.told,
-        )
+        place, gpu_type = _place(job)
+        return self._tuner.best(batch, mind.fit.params_on(gpu_type), mind.noise_scale, place)
 
     def _measure(self, job: JobTruth, mind: Mind) -> None:
         speed, choice = job.speed, job.choice
@@ -146,8 +146,7 @@ class SimulatedAgents:
             noise_scale *= factors[2]
             mind.noise_scale_error = noise_scale * self._noise
         mind.noise_scale = noise_scale
-        place, gpu_type = job.told, job.site.gpu_type
-        at = Configuration(place.gpus, place.nodes, place.racks, gpu_type, choice.batch_per_gpu)
+        at = Configuration(*_place(job), choice.batch_per_gpu)
         before = mind.seen.pop(at, None)  # so that the latest is the last
         count = mind.counts[at] = mind.counts.get(at, 0) + 1
         if before is not None and self._noise > 0:
@@ -161,11 +160,39 @@ class SimulatedAgents:
         last = None if mind.fit is None else (mind.fit.params, mind.fit.grad_by_type)
         key = (tuple(mind.seen.items()), last)
         if key not in self._fits:
-            across = any(at.racks > 1 for at in mind.seen)
-            kind = ThroughputKind.RACKED if across else ThroughputKind.LINEAR
             seen = _observations(mind.seen)
-            self._fits[key] = fit(seen, mind.fit, kind=kind, optimism=OPTIMISM)
+            self._fits[key] = self._fitter(seen, mind.fit, optimism=OPTIMISM)
         mind.fit = self._fits[key]
+
+    def _report(self, job: JobTruth, mind: Mind) -> JobReport:
+        choice, fitted = job.choice or Choice(0, 0, 0), mind.fit or Fit()
+        place, gpu_type = _place(job)
+        key = (fitted.doubt, place, gpu_type, choice)
+        if key not in self._step_errors:
+            self._step_errors[key] = fitted.step_errors(
+                place,
+                batch_per_gpu=choice.batch_per_gpu,
+                accum_steps=choice.accum_steps,
+                gpu_type=gpu_type,
+            )
+        error = self._step_errors[key]
+        return JobReport(
+            throughput=fitted.params_on(gpu_type),
+            noise_scale=mind.noise_scale,
+            progress_examples=job.progress,
+            batch_per_gpu=choice.batch_per_gpu,
+            accum_steps=choice.accum_steps,
+            batch_size=choice.batch_size,
+            restart_s=job.restart_s,
+            fit_error=fitted.error if math.isfinite(fitted.error) else None,
+            noise_scale_error=mind.noise_scale_error,
+            samples=int(job.samples),
+            epoch=job.epoch,
+            grad_by_type=fitted.grad_by_type,
+            step_error=error.here,
+            step_error_doubled=error.doubled,
+            fit_trouble=fitted.trouble,
+        )
 
 
 def _ripens_s(job: JobTruth) -> float:
@@ -184,40 +211,27 @@ def _moved(fitted: Times | None, now: Times) -> bool:
     return any(abs(math.log(new / old)) > MOVED for old, new in zip(fitted, now, strict=True))
 
 
+def _place(job: JobTruth) -> tuple[Placement, str]:
+    """Where it runs and on what type of GPU, as far as its agent is told."""
+    return job.told, job.site.gpu_type
+
+
 def _observations(seen: dict[Configuration, Times]) -> Observations:
-    places = [(at.gpus, at.nodes, at.racks, at.batch_per_gpu) for at in seen]
-    gpus, nodes, racks, batch = np.array(places, dtype=np.int64).T
+    batch = np.array([one.batch_per_gpu for one in seen], dtype=np.float64)
     pass_s, synced_s = np.array(list(seen.values()), dtype=np.float64).T
     weight = np.ones(len(seen))
     weight[-1] = LATEST_WEIGHT
+    types = [one.gpu_type for one in seen if one.gpu_type is not None]
     return Observations(
-        gpus=gpus,
-        nodes=nodes,
-        batch_per_gpu=batch.astype(np.float64),
+        gpus=np.array([one.at.gpus for one in seen], dtype=np.int64),
+        nodes=np.array([one.at.nodes for one in seen], dtype=np.int64),
+        racks=np.array([one.at.racks for one in seen], dtype=np.int64),
+        batch_per_gpu=batch,
         accum_steps=np.zeros(len(seen)),
         grad_s=pass_s,
         step_s=synced_s,
         weight=weight,
-        racks=racks,
-        gpu_type=[at.gpu_type for at in seen],
-    )
-
-
-def _report(job: JobTruth, mind: Mind) -> JobReport:
-    choice, fitted = job.choice or Choice(0, 0, 0), mind.fit or Fit()
-    return JobReport(
-        throughput=fitted.params,
-        noise_scale=mind.noise_scale,
-        progress_examples=job.progress,
-        batch_per_gpu=choice.batch_per_gpu,
-        accum_steps=choice.accum_steps,
-        batch_size=choice.batch_size,
-        restart_s=job.restart_s,
-        fit_error=fitted.error if math.isfinite(fitted.error) else None,
-        noise_scale_error=mind.noise_scale_error,
-        samples=int(job.samples),
-        epoch=job.epoch,
-        grad_by_type=fitted.grad_by_type,
+        gpu_type=types if len(types) == len(seen) else None,
     )
 
 

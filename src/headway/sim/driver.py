@@ -39,6 +39,7 @@ class Setup:
     restart_s: float = 30.0
     seed: int = 0
     noise: float = 0.0  # standard deviation of the logarithm of what agents measure
+    throughput: str = "linear"  # which models agents fit, one of core.model.choice.FITTERS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +98,7 @@ def simulate(
         listening=policy.traits.reads_reports or policy.traits.adapts_batch_size,
         noise=setup.noise,
         rng=np.random.default_rng([setup.seed, 1]),
+        throughput=setup.throughput,
     )
     executor = Executor(
         truths(setup.workload, speeds),

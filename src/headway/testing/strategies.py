@@ -205,6 +205,9 @@ def job_reports() -> SearchStrategy[JobReport]:
         samples=COUNTS,
         epoch=st.integers(0, 1000),
         grad_by_type=grad_times(),
+        step_error=maybe,
+        step_error_doubled=maybe,
+        fit_trouble=NAMES,
     )
 
 

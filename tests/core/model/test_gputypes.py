@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from headway.core.model.goodput import JobModels, best
-from headway.core.model.gputypes import params_on
 from headway.core.types import BatchContract, BatchMode, GradTime
 from headway.testing.snapshots import report
 
@@ -54,11 +53,3 @@ def test_synchronisation_does_not_depend_on_the_type() -> None:
     heard = replace(report(), grad_by_type=(T4, V100))
     both = [JobModels.of([(BATCH, heard)], name).theta for name in ("t4", "v100")]
     assert np.array_equal(both[0][:, 2:], both[1][:, 2:])
-
-
-def test_parameters_are_told_as_on_one_type() -> None:
-    params = report().throughput
-    assert params_on("v100", params, (T4, V100)) == replace(
-        params, alpha_grad_s=0.1, beta_grad_s=0.01
-    )
-    assert params_on("a100", params, (T4, V100)) is params

@@ -17,7 +17,7 @@ from headway.core.types import Float64, FloatArray, Placement
 _LEAST_ERROR = 0.01  # of a measured time, however well the model meets it
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Doubt:
     """What a fit does not know."""
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf, isfinite
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import fmin_l_bfgs_b
@@ -18,7 +19,14 @@ from headway.core.model.observations import Observations
 from headway.core.model.parameters import Parametrisation, parametrise
 from headway.core.model.sync import ALPHA_GRAD, BETA_GRAD
 from headway.core.model.throughput import UNREPORTED, grad_time_s, stack, step_time_s
-from headway.core.types import Float64, FloatArray, GradTime, ThroughputKind, ThroughputParams
+from headway.core.types import (
+    Float64,
+    FloatArray,
+    GradTime,
+    Placement,
+    ThroughputKind,
+    ThroughputParams,
+)
 
 GAMMAS = (1.2, 2.0, 4.0)  # starts: for each, the least-squares parameters at this gamma
 PROFILE_GAMMAS = (1.0, 1.5, 2.0, 3.0, 5.0)  # the same for a whole profile
@@ -31,6 +39,13 @@ _GRAD_SHARE = 0.05  # weight of the pass time when a profile is fitted for its s
 Loss = Callable[[Float64[FloatArray, " free"]], tuple[float, Float64[FloatArray, " free"]]]
 
 
+class StepErrors(NamedTuple):
+    """Relative standard errors of predicted step times; None where one is only assumed."""
+
+    here: float | None
+    doubled: float | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fit:
     """A fitted model. An infinite error means: never fitted, only the prior."""
@@ -40,8 +55,32 @@ class Fit:
     converged: bool = False
     message: str = "never fitted"
     grad_by_type: tuple[GradTime, ...] = ()  # where the types of GPUs were told
+    held_out_error: float | None = None  # mean relative; None: only one model could be tried
     trouble: str = ""  # why the last attempt failed, in which case everything else is older
     doubt: Doubt | None = field(default=None, compare=False, repr=False)
+
+    def params_on(self, gpu_type: str | None) -> ThroughputParams:
+        """The model on GPUs of a type; as it is where nothing is known of the type."""
+        for one in self.grad_by_type:
+            if one.gpu_type == gpu_type:
+                return replace(
+                    self.params, alpha_grad_s=one.alpha_grad_s, beta_grad_s=one.beta_grad_s
+                )
+        return self.params
+
+    def step_errors(
+        self, at: Placement, *, batch_per_gpu: int, accum_steps: int, gpu_type: str | None = None
+    ) -> StepErrors:
+        """How well the step time is known at a placement, and on twice the GPUs."""
+        if self.doubt is None or batch_per_gpu < 1:
+            return StepErrors(None, None)
+        bars = (
+            self.doubt.step_error(
+                place, batch_per_gpu=batch_per_gpu, accum_steps=accum_steps, gpu_type=gpu_type
+            )
+            for place in (at, self.doubt.doubled(at))
+        )
+        return StepErrors(*bars)
 
 
 def fit(

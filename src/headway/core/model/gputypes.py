@@ -1,12 +1,11 @@
 """T_grad on GPUs of a type: what was fitted there, or what was fitted elsewhere and a ratio."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from headway.core.model.sync import ALPHA_GRAD, BETA_GRAD, Theta
-from headway.core.types import Float64, FloatArray, GradTime, JobReport, ThroughputParams
+from headway.core.types import Float64, FloatArray, JobReport
 
 
 def pairs(
@@ -39,13 +38,3 @@ def _pair(report: JobReport, gpu_type: str, speed: Mapping[str, float]) -> tuple
     if nearest.gpu_type != gpu_type:
         ratio = speed.get(nearest.gpu_type, 1.0) / wanted
     return nearest.alpha_grad_s * ratio, nearest.beta_grad_s * ratio
-
-
-def params_on(
-    gpu_type: str, params: ThroughputParams, grads: Sequence[GradTime]
-) -> ThroughputParams:
-    """theta_sys with the pair that was fitted on this type; as it is where there is none."""
-    for one in grads:
-        if one.gpu_type == gpu_type:
-            return replace(params, alpha_grad_s=one.alpha_grad_s, beta_grad_s=one.beta_grad_s)
-    return params
