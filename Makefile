@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 TORCH = torch==2.13.0
 
-.PHONY: demo test check bench docs lock clean
+.PHONY: demo test check bench results docs lock clean
 
 $(STAMP): pyproject.toml requirements/dev.txt
 	$(PYTHON) -m venv $(VENV)
@@ -30,6 +30,11 @@ test: check
 
 bench: $(STAMP)
 	$(BIN)/python -m pytest -q benchmarks --benchmark-only
+
+# docs/results/pollux.md: DATA is the folder of what was published with Pollux
+results: $(STAMP)
+	@test -n "$(DATA)" || { echo "make results needs DATA=FOLDER, what was published with Pollux"; exit 2; }
+	$(BIN)/python -m benchmarks.results --data $(DATA) --processes 2
 
 docs: $(STAMP)
 	$(BIN)/cog -r docs/reference/cli.md

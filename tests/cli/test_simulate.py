@@ -129,6 +129,7 @@ def test_what_goes_beyond_the_profiles_is_said_on_stderr(
         (["--set", "las.p=1"], "'las' is not one of sim, pollux"),
         (["--set", "p=1"], "must be NAME.KEY=VALUE"),
         (["--set", "sim.speed=1"], "the simulator has no 'speed'; it has noise"),
+        (["--set", "sim.models=known"], "sim.models must be learned or oracle"),
         (["--set", "sim.noise=-1"], "sim.noise must be a number from 0 to 1"),
         (["--set", "sim.throughput=fast"], "sim.throughput must be linear or best, not 'fast'"),
         (["--cluster", "16by4"], "--cluster '16by4' is neither"),

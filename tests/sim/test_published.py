@@ -1,4 +1,4 @@
-"""Baselines on workload-6 against the figures published with Pollux (OSDI'21 artifact).
+"""Baselines on workload-6 against the figures published with Pollux (OSDI'21 artifact), and Sia.
 
 16 nodes of 4 GPUs, rounds of 60 s, restarts of 30 s; results-jobload__POLICY-1.0.json.
 """
@@ -106,3 +106,17 @@ def test_optimus_that_was_given_its_models(setup: Setup, shared_data: Path) -> N
     figures = measured(setup, "optimus", Profiled(make("optimus"), models))
     assert figures.average_s == pytest.approx(published_s(shared_data, "optimus"), rel=0.03)
     assert figures.restarts == pytest.approx(5.44, abs=1.0)
+
+
+def test_sia(setup: Setup) -> None:
+    """Sia (SOSP'23) under the same physics: 2,501 s and 3.49 restarts a job.
+
+    Measured here: 2,429 s, 3.10; by ``stay`` = 0, as the paper has it, 2,454 s and 3.22. The
+    published run prices a restart by model, up to 250 s, and moves within a node for nothing.
+    """
+    figures = measured(setup, "sia", make("sia"))
+    assert figures.average_s == pytest.approx(2_501, rel=0.04)
+    assert figures.restarts == pytest.approx(3.49, abs=0.5)
+    as_published = measured(setup, "sia", make("sia", {"stay": "0"}))
+    assert as_published.average_s == pytest.approx(2_501, rel=0.03)
+    assert as_published.restarts == pytest.approx(3.49, abs=0.5)

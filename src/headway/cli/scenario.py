@@ -22,7 +22,7 @@ from headway.traces.sniff import read_profiles, read_workload
 
 MOST_S = 1e7  # of a round or a restart; virtual time goes on round by round
 SIMULATOR = "sim"  # whose settings, beside the policies', --set may name
-SIMULATOR_SETTINGS = ("noise", "throughput")
+SIMULATOR_SETTINGS = ("noise", "models", "throughput")
 Settings = Mapping[str, Mapping[str, str]]
 
 OPTIONS = (
@@ -95,6 +95,7 @@ class Scenario:
             seed=seed,
             noise=_noise(self.settings[SIMULATOR]),
             throughput=_throughput(self.settings[SIMULATOR]),
+            oracle_models=_oracle_models(self.settings[SIMULATOR]),
         )
 
     def _jobs(self, seed: int) -> Workload:
@@ -226,3 +227,10 @@ def _throughput(settings: Mapping[str, str]) -> str:
         known = " or ".join(FITTERS)
         raise InvalidInputError(f"--set sim.throughput must be {known}, not {text!r}")
     return text
+
+
+def _oracle_models(settings: Mapping[str, str]) -> bool:
+    text = settings.get("models", "learned")
+    if text not in {"learned", "oracle"}:
+        raise InvalidInputError(f"--set sim.models must be learned or oracle, not {text!r}")
+    return text == "oracle"

@@ -17,6 +17,7 @@ from headway.core.model.fit import OPTIMISM, Fit, StepErrors
 from headway.core.model.lr import LrRule, scale_lr
 from headway.core.model.observations import Observations
 from headway.core.types import BatchChange, JobReport, Placement
+from headway.sim.oracle import Oracle
 from headway.sim.truth import Choice, JobTruth, split
 from headway.sim.tuning import Tuner
 
@@ -69,11 +70,13 @@ class SimulatedAgents:
         noise: float,
         rng: np.random.Generator,
         throughput: str = "linear",
+        oracle: Oracle | None = None,
     ) -> None:
         self._listening = listening  # whether anything depends on what agents learn
         self._noise = noise
         self._rng = rng
         self._fitter = FITTERS[throughput]
+        self._oracle = oracle  # where agents need not learn how fast their jobs are
         self._minds: dict[JobId, Mind] = {}
         self._fits: dict[object, Fit] = {}
         self._step_errors: dict[object, StepErrors] = {}
@@ -83,6 +86,8 @@ class SimulatedAgents:
         """Choose for the allocation that the job has just been given."""
         mind = self._minds.setdefault(job.spec.job_id, Mind())
         mind.adapts = adapts
+        if self._oracle is not None:
+            mind.fit = self._oracle.of(job.profile)
         job.tune(self._first_choice(job, mind))
 
     def started(self, job: JobTruth, at_s: float) -> Sequence[Event]:
@@ -129,7 +134,7 @@ class SimulatedAgents:
         batch, gpus = job.spec.batch, job.allocation.gpus
         if not mind.adapts:
             return split(batch, job.spec.requested_batch_size, gpus)
-        if mind.fit is None:
+        if mind.fit is None or mind.noise_scale is None:
             return split(batch, batch.initial_batch_size, gpus)
         place, gpu_type = _place(job)
         return self._tuner.best(batch, mind.fit.params_on(gpu_type), mind.noise_scale, place)
@@ -152,7 +157,7 @@ class SimulatedAgents:
         if before is not None and self._noise > 0:
             times = _smoothed(before, times, max(1 / count, LEAST_SHARE))
         mind.seen[at] = times
-        if _moved(mind.fitted.get(at), mind.seen[at]):
+        if self._oracle is None and _moved(mind.fitted.get(at), mind.seen[at]):
             self._fit(mind)
 
     def _fit(self, mind: Mind) -> None:

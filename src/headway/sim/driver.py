@@ -23,6 +23,7 @@ from headway.core.types import Decision, JobSpec, Snapshot
 from headway.sim.agent import SimulatedAgents
 from headway.sim.cluster import Cluster
 from headway.sim.executor import Executor
+from headway.sim.oracle import Oracle
 from headway.sim.truth import Speeds, truths
 from headway.traces.base import Workload
 
@@ -40,6 +41,7 @@ class Setup:
     seed: int = 0
     noise: float = 0.0  # standard deviation of the logarithm of what agents measure
     throughput: str = "linear"  # which models agents fit, one of core.model.choice.FITTERS
+    oracle_models: bool = False  # agents have the fit of their whole profile from the start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +101,7 @@ def simulate(
         noise=setup.noise,
         rng=np.random.default_rng([setup.seed, 1]),
         throughput=setup.throughput,
+        oracle=Oracle(setup.cluster.hardware) if setup.oracle_models else None,
     )
     executor = Executor(
         truths(setup.workload, speeds),

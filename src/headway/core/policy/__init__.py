@@ -12,6 +12,7 @@ from headway.core.policy.fifo import Fifo
 from headway.core.policy.las import Las
 from headway.core.policy.optimus import Optimus
 from headway.core.policy.pollux import Pollux
+from headway.core.policy.sia import Sia
 from headway.core.policy.tiresias import Tiresias
 
 POLICIES: dict[str, Any] = {
@@ -19,6 +20,7 @@ POLICIES: dict[str, Any] = {
     "las": Las,
     "optimus": Optimus,
     "pollux": Pollux,
+    "sia": Sia,
     "tiresias": Tiresias,
 }
 DEFAULT = "pollux"

@@ -1,0 +1,154 @@
+"""Runs commands in processes of their own, some at a time, and keeps what they answer."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from benchmarks.results.command import DATA, Command
+from benchmarks.results.store import JobRow, Record, Store
+
+KIBI = 1024  # the unit of ru_maxrss
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where commands run."""
+
+    root: Path  # of the repository
+    data: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a command has no answer, in one line."""
+
+    why: str
+
+
+def run_missing(
+    commands: Sequence[Command],
+    store: Store,
+    place: Place,
+    *,
+    processes: int,
+    tell: Callable[[str], None],
+) -> dict[Command, Failure]:
+    """Run what the store lacks, what is timed last and alone; those that failed, and why."""
+    missing = [command for command in dict.fromkeys(commands) if store.load(command) is None]
+    failed: dict[Command, Failure] = {}
+    number = count(1)
+    for timed in (False, True):
+        some = [command for command in missing if command.timed is timed]
+        for command, outcome in _outcomes(some, place, 1 if timed else processes):
+            if isinstance(outcome, Failure):
+                failed[command] = outcome
+                said = f"failed: {outcome.why}"
+            else:
+                store.save(command, outcome)
+                said = f"{outcome.cpu_s:.1f} CPU s"
+            tell(f"{next(number)}/{len(missing)} {command.text}: {said}")
+    return failed
+
+
+def _outcomes(
+    commands: Sequence[Command], place: Place, processes: int
+) -> Iterator[tuple[Command, Record | Failure]]:
+    """As they end; what has not begun when the reader stops never does."""
+    pool = ThreadPoolExecutor(processes)
+    try:
+        running = {pool.submit(run, command, place): command for command in commands}
+        for future in as_completed(running):
+            yield running[future], future.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def run(command: Command, place: Place) -> Record | Failure:
+    """One command from start to end."""
+    if command.words[0] == "python" and not (place.root / command.words[1]).is_file():
+        return Failure(f"there is no {command.words[1]}")
+    with TemporaryDirectory() as folder:
+        out = Path(folder)
+        code, record = _finished(command, place, out)
+        said = (out / "stderr").read_text(encoding="utf-8").strip().splitlines()
+        if code != 0:
+            why = said[-1].removeprefix("headway: ") if said else f"exit status {code}"
+            return Failure(why.replace(str(place.data), DATA).replace(f"{place.root}/", ""))
+        try:
+            answer = _answer((out / "stdout").read_text(encoding="utf-8"))
+        except json.JSONDecodeError:
+            return Failure("it printed something that is not JSON")
+        if _simulates(command):
+            (answer,) = answer["results"]
+            jobs = tuple(_jobs(out / answer["policy"] / "jobs.csv"))
+            return replace(record, answer=answer, jobs=jobs)
+        return replace(record, answer=answer)
+
+
+def _answer(text: str) -> Any:
+    """One JSON value, or one a line as a list."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return [json.loads(line) for line in text.splitlines()]
+
+
+def _finished(command: Command, place: Place, out: Path) -> tuple[int, Record]:
+    """Exit status, and a record of the costs."""
+    paths = [str(place.root / "src"), os.environ.get("PYTHONPATH", "")]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(path for path in paths if path),
+        "OMP_NUM_THREADS": "1",
+    }
+    with (out / "stdout").open("wb") as stdout, (out / "stderr").open("wb") as stderr:
+        process = subprocess.Popen(
+            _words(command, place, out),
+            cwd=place.root,
+            env=environment,
+            stdout=stdout,
+            stderr=stderr,
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    record = Record(
+        command=command.text,
+        answer=None,
+        cpu_s=usage.ru_utime + usage.ru_stime,
+        peak_bytes=usage.ru_maxrss * KIBI,
+    )
+    return process.returncode, record
+
+
+def _words(command: Command, place: Place, out: Path) -> list[str]:
+    words = [word.replace(DATA, str(place.data)) for word in command.words]
+    if _simulates(command):
+        return [sys.executable, "-m", "headway.cli", *words[1:], "--json", "--out", str(out)]
+    return [sys.executable, *words[1:]]
+
+
+def _simulates(command: Command) -> bool:
+    return command.words[0] == "headway"
+
+
+def _jobs(path: Path) -> Iterator[JobRow]:
+    """Of those that finished; all do, or the count in the answer says so."""
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            if row["jct_s"]:
+                yield JobRow(
+                    name=row["name"],
+                    submitted_s=float(row["submitted_s"]),
+                    jct_s=float(row["jct_s"]),
+                    restarts=int(row["restarts"]),
+                    rho=float(row["rho"]),
+                )
