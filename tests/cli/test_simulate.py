@@ -131,7 +131,10 @@ def test_what_goes_beyond_the_profiles_is_said_on_stderr(
         (["--set", "sim.speed=1"], "the simulator has no 'speed'; it has noise"),
         (["--set", "sim.models=known"], "sim.models must be learned or oracle"),
         (["--set", "sim.noise=-1"], "sim.noise must be a number from 0 to 1"),
-        (["--set", "sim.throughput=fast"], "sim.throughput must be linear or best, not 'fast'"),
+        (
+            ["--set", "sim.throughput=fast"],
+            "sim.throughput must be one of linear, collective, best; not",
+        ),
         (["--cluster", "16by4"], "--cluster '16by4' is neither"),
         (["--round-s", "0"], "--round-s must be from 0.001 to"),
         (["--restart-s", "-1"], "--restart-s must be from 0 to"),

@@ -10,7 +10,15 @@ from headway.core.control.events import BatchChanged, JobReported
 from headway.core.ids import NodeId
 from headway.core.model.choice import FITTERS
 from headway.core.model.fit import Fit, fit
-from headway.core.types import Allocation, BatchMode, JobSpec, Node, Placement, placement_on
+from headway.core.types import (
+    Allocation,
+    BatchMode,
+    JobSpec,
+    Node,
+    Placement,
+    ThroughputKind,
+    placement_on,
+)
 from headway.sim.agent import SimulatedAgents
 from headway.sim.hardware import Hardware
 from headway.sim.truth import Choice, JobTruth, Speeds
@@ -159,6 +167,26 @@ def test_a_report_says_how_well_the_speed_is_known(kit: Any) -> None:
     live(job, by, 10.0)
     assert 0 < reported(job, by).step_error_doubled < 0.2
     assert report.fit_trouble == ""
+
+
+@pytest.mark.parametrize(
+    ("throughput", "kind"),
+    [("linear", ThroughputKind.LINEAR), ("best", ThroughputKind.COLLECTIVE)],
+)
+def test_an_agent_may_choose_among_models(kit: Any, throughput: str, kind: ThroughputKind) -> None:
+    """The job synchronises by a ring on two nodes and by a tree on more."""
+    profile = kit.toy(sync_s=0.02)
+    params = replace(
+        profile.params, kind=ThroughputKind.COLLECTIVE, beta_node_s=0.05, tree_s=0.01, hop_s=0.001
+    )
+    spec = kit.job("a", rigid=False, mode=BatchMode.ADAPTIVE, work_examples=1e9)
+    job = JobTruth(spec, replace(profile, params=params), Speeds())
+    by = agents(throughput=throughput)
+    for shape in ([2], [4], [1, 1], [2, 2], [3, 3], [4, 4], [1, 1, 1], [2, 2, 2], [4] * 3, [4] * 4):
+        give(job, by, {f"n{node}": gpus for node, gpus in enumerate(shape)})
+        live(job, by, 5.0)
+        report = reported(job, by)
+    assert report.throughput.kind is kind
 
 
 def test_nobody_measures_where_nobody_listens(kit: Any) -> None:

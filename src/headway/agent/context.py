@@ -85,7 +85,7 @@ def _count(env: Mapping[str, str], name: str, default: int) -> int:
 def _throughput(env: Mapping[str, str]) -> str:
     text = env.get(THROUGHPUT, "linear")
     if text not in FITTERS:
-        raise InvalidInputError(f"{THROUGHPUT}: {text!r} is not {' or '.join(FITTERS)}")
+        raise InvalidInputError(f"{THROUGHPUT}: {text!r} is not one of {', '.join(FITTERS)}")
     return text
 
 

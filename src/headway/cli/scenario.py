@@ -224,8 +224,8 @@ def _noise(settings: Mapping[str, str]) -> float:
 def _throughput(settings: Mapping[str, str]) -> str:
     text = settings.get("throughput", "linear")
     if text not in FITTERS:
-        known = " or ".join(FITTERS)
-        raise InvalidInputError(f"--set sim.throughput must be {known}, not {text!r}")
+        known = ", ".join(FITTERS)
+        raise InvalidInputError(f"--set sim.throughput must be one of {known}; not {text!r}")
     return text
 
 

@@ -13,7 +13,7 @@ GPU_TYPE = "HEADWAY_GPU_TYPE"  # of the node; workers have it too, and report th
 
 # the agent, from the owner of the job
 WARM = "HEADWAY_WARM"  # 0: do not import torch before the workers are forked
-THROUGHPUT = "HEADWAY_THROUGHPUT"  # best: fit several throughput models; linear (default): one
+THROUGHPUT = "HEADWAY_THROUGHPUT"  # linear (default), collective or best: what is fitted
 
 # a worker, from its agent
 ORDERS = "HEADWAY_ORDERS"  # path of a file with WorkerOrders; absent: not under a scheduler

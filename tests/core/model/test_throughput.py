@@ -1,5 +1,7 @@
 """Laws of step time and throughput, and the array form of the parameters."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 from headway.core.model.throughput import (
     PARAMETERS,
     grad_time_s,
+    narrow,
     overlapped_s,
     stack,
     step_time_s,
@@ -44,6 +47,14 @@ def test_columns_are_the_fields_in_order_and_come_back() -> None:
     assert theta[1].tolist() == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 2]
     assert unstack(theta) == params
     assert stack([]).shape == (0, 12)
+
+
+def test_only_linear_rows_lose_the_columns_that_they_do_not_use() -> None:
+    linear = stack([CIFAR10] * 2)
+    assert narrow(linear).shape == (2, 7)
+    assert np.array_equal(sync_time_s(narrow(linear), 8, SEVERAL), sync_time_s(linear, 8, SEVERAL))
+    mixed = stack([CIFAR10, replace(CIFAR10, kind=ThroughputKind.COLLECTIVE)])
+    assert narrow(mixed) is mixed
 
 
 @pytest.mark.parametrize(("gamma", "both_s"), [(1.0, 7.0), (2.0, 5.0), (10.0, 4.0)])

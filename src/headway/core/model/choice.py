@@ -80,8 +80,12 @@ def fit_linear(seen: Observations, previous: Fit | None = None, *, optimism: flo
     return fit(seen, previous, kind=kind, optimism=optimism)
 
 
-# how an agent comes by its model: always the linear one, or the best of all
-FITTERS: Mapping[str, Callable[..., Fit]] = {"linear": fit_linear, "best": fit_best}
+# how an agent comes by its model: always the same, or the best of all
+FITTERS: Mapping[str, Callable[..., Fit]] = {
+    "linear": fit_linear,
+    "collective": partial(fit, kind=ThroughputKind.COLLECTIVE),
+    "best": fit_best,
+}
 
 
 def _best(

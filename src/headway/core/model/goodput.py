@@ -12,7 +12,7 @@ from headway.core.model.efficiency import assumed_noise_scale, efficiency
 from headway.core.model.gputypes import pairs
 from headway.core.model.search import LEAST_PASS_S, Problem, search
 from headway.core.model.sync import ALPHA_GRAD, BETA_GRAD, GAMMA
-from headway.core.model.throughput import UNREPORTED, stack, step_time_s, sync_time_s
+from headway.core.model.throughput import UNREPORTED, narrow, stack, step_time_s, sync_time_s
 from headway.core.types import (
     BatchContract,
     BoolArray,
@@ -195,7 +195,7 @@ class _Places:
 
 
 def _problem(models: JobModels, job: IntArray, at: _Places) -> Problem:
-    theta, initial = models.theta[job], models.initial_batch_size[job].astype(np.float64)
+    theta, initial = narrow(models.theta)[job], models.initial_batch_size[job].astype(np.float64)
     return Problem(
         alpha_s=theta[:, ALPHA_GRAD],
         beta_s=theta[:, BETA_GRAD],

@@ -1,6 +1,7 @@
 """T_grad on GPUs of a type: what was fitted there, or what was fitted elsewhere and a ratio."""
 
 from collections.abc import Mapping, Sequence
+from math import log
 
 import numpy as np
 
@@ -31,7 +32,7 @@ def _pair(report: JobReport, gpu_type: str, speed: Mapping[str, float]) -> tuple
     wanted = speed.get(gpu_type, 1.0)
 
     def distance(known: str) -> tuple[bool, float, str]:
-        return known != gpu_type, abs(np.log(speed.get(known, 1.0) / wanted)), known
+        return known != gpu_type, abs(log(speed.get(known, 1.0) / wanted)), known
 
     nearest = min(report.grad_by_type, key=lambda one: distance(one.gpu_type))
     ratio = 1.0

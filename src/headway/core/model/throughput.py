@@ -58,6 +58,11 @@ def unstack(theta: Float64[FloatArray, "jobs 12"]) -> tuple[ThroughputParams, ..
     )
 
 
+def narrow(theta: Float64[FloatArray, "jobs 12"]) -> Float64[FloatArray, "jobs columns"]:
+    """Without what linear models do not use where all are linear: rows are often repeated."""
+    return theta if theta[:, KIND].any() else theta[:, : GAMMA + 1]
+
+
 def grad_time_s(theta: Theta, batch_per_gpu: Numbers) -> FloatArray:
     """T_grad(m): seconds of one pass (Pollux, Eqn. 8). The last axis of theta is consumed."""
     beta_s = np.asarray(theta[..., BETA_GRAD] * batch_per_gpu)
