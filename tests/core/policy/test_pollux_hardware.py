@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from headway.core.ids import JobId
@@ -75,3 +76,37 @@ def test_a_job_is_brought_together_in_one_rack_where_racks_are_slow() -> None:
     view = replace(view, report=replace(report(), throughput=racked))
     given = decide(Pollux(), snapshot(TWO_RACKS, view, now_s=360_000.0)).of(JobId("a"))
     assert {node_id for node_id, _ in given.per_node} in ({"n0", "n2"}, {"n1", "n3"})
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_without_news_everybody_stays_after_two_rounds(seed: int) -> None:
+    """Types, racks and what jobs measured at random; only time passes from round to round."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(2, 6, 6).tolist()
+    cluster = mixed(nodes(*sizes), types=["t4", "a100", "k80"], racks=["r0", "r0", "r1"])
+    jobs = [
+        replace(
+            veteran(f"j{index}", {}, t4=1.0, a100=float(rng.uniform(0.5, 4.0))),
+            first_started_s=None,
+            max_gpus_held=8,
+        )
+        for index in range(7)
+    ]
+    jobs = [replace(one, spec=replace(one.spec, gpus=bounds(most=8))) for one in jobs]
+    policy, changed = Pollux(), []
+    memory = policy.start()
+    for turn in range(5):
+        seen = snapshot(cluster, *jobs, now_s=36_000.0 + 60.0 * turn)
+        decision, memory = policy.decide(seen, memory, rng)
+        moved = [one for one in jobs if decision.of(one.spec.job_id) != one.allocation]
+        changed.append(len(moved))
+        jobs = [
+            replace(
+                one,
+                allocation=decision.of(one.spec.job_id),
+                restarts=one.restarts + (one in moved and bool(one.allocation)),
+            )
+            for one in jobs
+        ]
+    assert changed[0] > 0
+    assert changed[2:] == [0, 0, 0]
