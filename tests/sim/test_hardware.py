@@ -1,5 +1,6 @@
 """What GPU types and racks do to a job's true speed, reckoned by hand on the toy profile."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -121,3 +122,22 @@ def test_names_of_one_type_and_one_rack_change_no_decision(tmp_path: Path) -> No
         logs.append([event for event in log if isinstance(event, RoundDecided)])
     assert len(logs[0]) > 20
     assert logs[0] == logs[1]
+
+
+def test_the_reference_of_a_run_is_the_same_whether_racks_are_told_or_not(
+    kit: Any, tmp_path: Path
+) -> None:
+    """Past bug: without racks in the nodes the fair cluster had no slow links: rho was larger."""
+    path = tmp_path / "racks.yaml"
+    path.write_text(
+        "nodes: [{gpus: 4, rack: r0}, {gpus: 4, rack: r1}]\ntruth: {cross_rack_sync: 9}"
+    )
+    told = parse_cluster(str(path))
+    untold = replace(
+        told,
+        nodes=tuple(replace(node, rack=None) for node in told.nodes),
+        hardware=replace(told.hardware, racks={node.node_id: node.rack for node in told.nodes}),
+    )
+    jobs = kit.workload(kit.job("a", gpus=8), profile=kit.toy(sync_s=0.1))
+    assert references(jobs, told) == references(jobs, untold)
+    assert references(jobs, told) != references(jobs, parse_cluster("2x4"))

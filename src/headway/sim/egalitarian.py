@@ -109,7 +109,7 @@ class _Curves:
     """Rates of jobs against their share; jobs that differ in nothing that matters share a curve."""
 
     def __init__(self, cluster: Cluster) -> None:
-        self._types = _by_type(cluster.nodes)
+        self._types = _by_type(cluster)
         self._gpus = cluster.gpus
         self._hardware = cluster.hardware
         self._known: dict[object, FloatArray] = {}
@@ -141,7 +141,9 @@ class _Curves:
             of_type = np.zeros_like(rates)
             for gpus in job.gpus.allowed(most):
                 if gpus <= there:
-                    of_type[:, gpus] = _best(job, profile, _site(nodes, gpus), self._hardware)
+                    of_type[:, gpus] = _best(
+                        job, profile, _site(nodes, gpus, self._hardware), self._hardware
+                    )
                 else:
                     of_type[:, gpus] = of_type.max(axis=1)
             rates += there / self._gpus * of_type
@@ -155,23 +157,23 @@ class _Curves:
         return self._known[name]
 
 
-def _by_type(nodes: Sequence[Node]) -> list[list[Node]]:
+def _by_type(cluster: Cluster) -> list[list[Node]]:
     """The nodes of each GPU type: the rack with most GPUs first, in each the largest first."""
+    rack_of = cluster.hardware.rack_of
     racks: dict[tuple[str, str | None], int] = {}
-    for node in nodes:
-        rack = (node.gpu_type, node.rack)
-        racks[rack] = racks.get(rack, 0) + node.gpus
     by_type: dict[str, list[Node]] = {}
-    for node in nodes:
+    for node in cluster.nodes:
+        rack = (node.gpu_type, rack_of(node))
+        racks[rack] = racks.get(rack, 0) + node.gpus
         by_type.setdefault(node.gpu_type, []).append(node)
 
     def order(node: Node) -> tuple[int, str, int]:
-        return -racks[node.gpu_type, node.rack], node.rack or "", -node.gpus
+        return -racks[node.gpu_type, rack_of(node)], rack_of(node) or "", -node.gpus
 
     return [sorted(same, key=order) for _, same in sorted(by_type.items())]
 
 
-def _site(nodes: Sequence[Node], gpus: int) -> Site:
+def _site(nodes: Sequence[Node], gpus: int, hardware: Hardware) -> Site:
     """On as few of these nodes as it needs, the first ones first."""
     shape: list[int] = []
     for node in nodes:
@@ -179,7 +181,7 @@ def _site(nodes: Sequence[Node], gpus: int) -> Site:
             break
         shape.append(min(node.gpus, gpus))
         gpus -= node.gpus
-    racks = {node.rack for node in nodes[: len(shape)]}
+    racks = {hardware.rack_of(node) for node in nodes[: len(shape)]}
     return Site(tuple(shape), nodes[0].gpu_type, len(racks))
 
 

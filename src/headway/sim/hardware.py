@@ -34,10 +34,14 @@ class Hardware:
     cross_rack_sync: float = 1.0  # synchronisation across racks over that inside of one
     racks: Mapping[NodeId, str | None] = field(default_factory=dict)  # where nodes do not tell
 
+    def rack_of(self, node: Node) -> str | None:
+        """Where a node really stands."""
+        return self.racks.get(node.node_id, node.rack)
+
     def site(self, allocation: Allocation, nodes: Mapping[NodeId, Node]) -> Site:
         """Where a job runs; the GPU type is that of its first node, for all are of one."""
         held = [nodes[node_id] for node_id, _ in allocation.per_node]
-        racks = {self.racks.get(node.node_id, node.rack) for node in held}
+        racks = {self.rack_of(node) for node in held}
         shape = tuple(count for _, count in allocation.per_node)
         return Site(shape, held[0].gpu_type, len(racks)) if held else Site()
 
