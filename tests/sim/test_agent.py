@@ -10,8 +10,17 @@ from headway.core.control.events import BatchChanged, JobReported
 from headway.core.ids import NodeId
 from headway.core.model.choice import FITTERS
 from headway.core.model.fit import Fit, fit
-from headway.core.types import Allocation, BatchMode, JobSpec, Placement, ThroughputKind
+from headway.core.types import (
+    Allocation,
+    BatchMode,
+    JobSpec,
+    Node,
+    Placement,
+    ThroughputKind,
+    placement_on,
+)
 from headway.sim.agent import SimulatedAgents
+from headway.sim.hardware import Hardware
 from headway.sim.truth import Choice, JobTruth, Speeds
 from headway.sim.tuning import Tuner
 
@@ -28,7 +37,15 @@ def truth(kit: Any, job: JobSpec | None = None, **profile: Any) -> JobTruth:
 
 def give(job: JobTruth, by: SimulatedAgents, gpus: dict[str, int], **kwargs: Any) -> None:
     allocation = Allocation.of({NodeId(node): count for node, count in gpus.items()})
-    job.hold(allocation, job.generation + 1, now_s=job.at_s, restart_s=0.0)
+    nodes = {NodeId(node): Node(node_id=NodeId(node), gpus=8) for node in gpus}
+    job.hold(
+        allocation,
+        job.generation + 1,
+        site=Hardware().site(allocation, nodes),
+        told=placement_on(nodes, allocation),
+        now_s=job.at_s,
+        restart_s=0.0,
+    )
     by.start(job, **({"adapts": True} | kwargs))
     job.started = True
     by.started(job, job.at_s)

@@ -45,7 +45,7 @@ for name in ("pollux", "las", "fifo"):
         setup,
         make(name),
         opening(setup, name, {}),
-        references(setup.workload, [4] * 4),
+        references(setup.workload, cluster),
         lambda event: found.update(encode(event) + b"\\n"),
     )
     print(name, found.hexdigest())

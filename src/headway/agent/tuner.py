@@ -45,6 +45,7 @@ class Tuner:
         workers: int,
         nodes: int,
         clock: Callable[[], float],
+        gpu_type: str | None = None,
         throughput: str = "linear",
     ) -> None:
         self.tunes = tunes and contract.adapts
@@ -54,6 +55,7 @@ class Tuner:
         self._contract = contract
         self._workers = workers
         self._nodes = nodes
+        self._gpu_type = gpu_type
         self._clock = clock
         self._next_fit_s = 0.0
 
@@ -107,7 +109,7 @@ class Tuner:
         if samples is not None:
             most = max(min(most, samples), contract.initial_batch_size)
         within = replace(contract, max_batch_size=most)
-        models = JobModels.of([(within, self._as_report(split, noise_scale))])
+        models = JobModels.of([(within, self._as_report(split, noise_scale))], self._gpu_type)
         gpus, nodes = self._workers, self._nodes
         found = keep_unless_better(models, gpus, nodes > 1, m, s, nodes=nodes)
         best_m, best_s = int(found.batch_per_gpu[0, 0]), int(found.accum_steps[0, 0])
@@ -144,6 +146,7 @@ class Tuner:
             batch_per_gpu=split.batch_per_gpu,
             accum_steps=split.accum_steps,
             batch_size=split.batch_size,
+            grad_by_type=self.fit.grad_by_type,
         )
 
 

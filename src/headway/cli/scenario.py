@@ -93,12 +93,15 @@ class Scenario:
         """The same for every policy.
 
         Raises:
-            InvalidInputError: a seed below 0, or a workload that cannot be had.
+            InvalidInputError: a seed below 0, a workload that cannot be had, or a cluster that
+                knows speeds of profiles that do not exist.
         """
         if seed < 0:
             raise InvalidInputError(f"--seed must not be negative, not {seed}")
+        jobs = self._jobs(seed)
+        self.cluster.hardware.check(jobs.profiles, f"--cluster {self.cluster.name}")
         return Setup(
-            workload=fitted(self._jobs(seed), self.cluster, self.most_nodes),
+            workload=fitted(jobs, self.cluster, self.most_nodes),
             cluster=self.cluster,
             round_s=self.round_s,
             restart_s=self.restart_s,

@@ -28,6 +28,7 @@ class Node:
     gpus: int
     gpu_type: str = "gpu"
     rack: str | None = None
+    speed: float = 1.0  # nominal, of its GPU type against the others; a guess until a job reports
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,3 +270,17 @@ class Decision:
 def total_gpus(nodes: Iterable[Node]) -> int:
     """GPUs of a cluster."""
     return sum(node.gpus for node in nodes)
+
+
+def widest(nodes: Iterable[Node]) -> int:
+    """The most GPUs of one type, so the most that a job can hold: it never has two types."""
+    gpus: dict[str, int] = {}
+    for node in nodes:
+        gpus[node.gpu_type] = gpus.get(node.gpu_type, 0) + node.gpus
+    return max(gpus.values(), default=0)
+
+
+def placement_on(nodes: Mapping[NodeId, Node], allocation: Allocation) -> Placement:
+    """The shape of an allocation where the racks of nodes are known; unknown ones are one rack."""
+    racks = {nodes[node_id].rack for node_id, _ in allocation.per_node}
+    return Placement(allocation.gpus, len(allocation.per_node), max(len(racks), 1))

@@ -162,7 +162,8 @@ class SimulatedAgents:
 
     def _fit(self, mind: Mind) -> None:
         mind.fitted = dict(mind.seen)
-        key = (tuple(mind.seen.items()), None if mind.fit is None else mind.fit.params)
+        last = None if mind.fit is None else (mind.fit.params, mind.fit.grad_by_type)
+        key = (tuple(mind.seen.items()), last)
         if key not in self._fits:
             seen = _observations(mind.seen)
             self._fits[key] = self._fitter(seen, mind.fit, optimism=OPTIMISM)
@@ -215,9 +216,9 @@ def _moved(fitted: Times | None, now: Times) -> bool:
     return any(abs(math.log(new / old)) > MOVED for old, new in zip(fitted, now, strict=True))
 
 
-def _place(job: JobTruth) -> tuple[Placement, str | None]:
+def _place(job: JobTruth) -> tuple[Placement, str]:
     """Where it runs and on what type of GPU, as far as its agent is told."""
-    return Placement(job.allocation.gpus, len(job.shape)), None
+    return job.told, job.site.gpu_type
 
 
 def _observations(seen: dict[Configuration, Times]) -> Observations:

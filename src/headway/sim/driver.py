@@ -22,7 +22,7 @@ from headway.core.explain.forward import Queue, forward
 from headway.core.ids import JobId
 from headway.core.policy import Policy, Traits
 from headway.core.policy.probe import usual
-from headway.core.types import Decision, JobSpec, Node, Snapshot, total_gpus
+from headway.core.types import Decision, JobSpec, Node, Snapshot, widest
 from headway.sim.agent import SimulatedAgents
 from headway.sim.cluster import Cluster
 from headway.sim.executor import Executor
@@ -68,14 +68,14 @@ class Run:
 
 
 def fitted(workload: Workload, cluster: Cluster, most_nodes: int = 0) -> Workload:
-    """The same workload with no job wider than the cluster; notes say which were made narrower.
+    """The same workload with no job wider than one GPU type; notes say which were made narrower.
 
     A cluster that policies scale counts with ``most_nodes``.
 
     Raises:
         InvalidInputError: a job that cannot run on so few GPUs.
     """
-    gpus = total_gpus(cluster.grown(most_nodes))
+    gpus = widest(cluster.grown(most_nodes))
     jobs = [_fitted(job, gpus) for job in workload.jobs]
     notes = [
         f"job {job.name} asks for {old.requested_gpus} GPUs; {job.requested_gpus} fit the cluster"
@@ -89,8 +89,8 @@ def _fitted(job: JobSpec, gpus: int) -> JobSpec:
     allowed = job.gpus.allowed(gpus)
     if not allowed:
         raise InvalidInputError(
-            f"job {job.name} needs at least {job.gpus.smallest} GPUs and the cluster has {gpus}; "
-            "give a larger --cluster or drop the job"
+            f"job {job.name} needs at least {job.gpus.smallest} GPUs and the cluster has {gpus} "
+            "of one type; give a larger --cluster or drop the job"
         )
     bounds = replace(job.gpus, max_gpus=min(job.gpus.max_gpus, gpus))
     return replace(job, gpus=bounds, requested_gpus=min(job.requested_gpus, allowed[-1]))
@@ -111,19 +111,20 @@ def simulate(
     """
     started_cpu_s, started_s = time.process_time(), time.monotonic()
     timed = Timed(policy)
-    speeds = Speeds()
+    speeds = Speeds(setup.cluster.hardware)
     agents = SimulatedAgents(
         listening=policy.traits.reads_reports or policy.traits.adapts_batch_size,
         noise=setup.noise,
         rng=np.random.default_rng([setup.seed, 1]),
         throughput=setup.throughput,
-        oracle=Oracle() if setup.oracle_models else None,
+        oracle=Oracle(setup.cluster.hardware) if setup.oracle_models else None,
     )
     executor = Executor(
         _truths(setup, speeds),
         agents,
         round_s=setup.round_s,
         restart_s=setup.restart_s,
+        hardware=setup.cluster.hardware,
         interference=setup.interference,
         changes_s=[change.at_s for change in setup.cluster.changes],
         provider=Provider(usual(setup.cluster.nodes), provision_s=setup.provision_s),

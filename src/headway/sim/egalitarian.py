@@ -4,6 +4,10 @@ Every job active at t always holds M / N(t) GPUs: M GPUs of the cluster, N(t) th
 this fluid world itself. An elastic job runs at the concave envelope of its goodput at that
 fractional share, a rigid one of w GPUs at min(1, share / w) of its speed; nothing restarts. It
 depends on the workload and the truth alone, so that policies can be compared.
+
+Where the cluster has several GPU types, a share of it is the same share of each type: a job's rate
+on K GPUs is the mean of its rates on K GPUs of each, weighted by how many there are. On a type
+that has fewer than K it has that type's best.
 """
 
 from collections.abc import Sequence
@@ -15,18 +19,20 @@ import numpy as np
 from headway.core.control.events import JobReferenced
 from headway.core.ids import JobId
 from headway.core.model.efficiency import efficiency
-from headway.core.types import BatchContract, Float64, FloatArray, JobSpec
+from headway.core.types import BatchContract, Float64, FloatArray, JobSpec, Node
+from headway.sim.cluster import Cluster
+from headway.sim.hardware import Hardware, Site
 from headway.sim.truth import Choice, split
-from headway.traces.base import JobProfile, Shape, Workload
+from headway.traces.base import JobProfile, Workload
 
 GRID = 40  # per-GPU batches tried between the bounds, beside the bounds themselves
 
 
-def references(workload: Workload, node_gpus: Sequence[int]) -> tuple[JobReferenced, ...]:
+def references(workload: Workload, cluster: Cluster) -> tuple[JobReferenced, ...]:
     """The egalitarian and the exclusive time of every job, as events at time 0."""
-    curves = _Curves(tuple(sorted(node_gpus, reverse=True)))
+    curves = _Curves(cluster)
     jobs = [curves.of(job, workload.profile_of(job.job_id)) for job in workload.jobs]
-    finished_s = _fluid(jobs, sum(node_gpus))
+    finished_s = _fluid(jobs, cluster.gpus)
     return tuple(
         JobReferenced(
             at_s=0.0,
@@ -102,8 +108,10 @@ def _after(
 class _Curves:
     """Rates of jobs against their share; jobs that differ in nothing that matters share a curve."""
 
-    def __init__(self, node_gpus: tuple[int, ...]) -> None:
-        self._node_gpus = node_gpus
+    def __init__(self, cluster: Cluster) -> None:
+        self._types = _by_type(cluster)
+        self._gpus = cluster.gpus
+        self._hardware = cluster.hardware
         self._known: dict[object, FloatArray] = {}
 
     def of(self, job: JobSpec, profile: JobProfile) -> FluidJob:
@@ -126,21 +134,20 @@ class _Curves:
 
     def _rates(self, job: JobSpec, profile: JobProfile) -> FloatArray:
         """Best rate in each epoch on 0, 1, ... GPUs; 0 where the job may not hold so many."""
-        most = min(job.gpus.max_gpus, sum(self._node_gpus))
+        most = min(job.gpus.max_gpus, self._gpus)
         rates = np.zeros((len(profile.epoch_ends), most + 1))
-        for gpus in job.gpus.allowed(most):
-            rates[:, gpus] = _best(job, profile, self._shape(gpus))
+        for nodes in self._types:
+            there = sum(node.gpus for node in nodes)
+            of_type = np.zeros_like(rates)
+            for gpus in job.gpus.allowed(most):
+                if gpus <= there:
+                    of_type[:, gpus] = _best(
+                        job, profile, _site(nodes, gpus, self._hardware), self._hardware
+                    )
+                else:
+                    of_type[:, gpus] = of_type.max(axis=1)
+            rates += there / self._gpus * of_type
         return rates
-
-    def _shape(self, gpus: int) -> Shape:
-        """On as few nodes as it needs, the largest first."""
-        shape: list[int] = []
-        for node in self._node_gpus:
-            if gpus <= 0:
-                break
-            shape.append(min(node, gpus))
-            gpus -= node
-        return tuple(shape)
 
     def _envelope(self, key: object, exact: FloatArray) -> FloatArray:
         """Least concave rates above these and above none for no GPUs; of a rigid job a line."""
@@ -150,14 +157,44 @@ class _Curves:
         return self._known[name]
 
 
-def _best(job: JobSpec, profile: JobProfile, shape: Shape) -> Float64[FloatArray, " epochs"]:
+def _by_type(cluster: Cluster) -> list[list[Node]]:
+    """The nodes of each GPU type: the rack with most GPUs first, in each the largest first."""
+    rack_of = cluster.hardware.rack_of
+    racks: dict[tuple[str, str | None], int] = {}
+    by_type: dict[str, list[Node]] = {}
+    for node in cluster.nodes:
+        rack = (node.gpu_type, rack_of(node))
+        racks[rack] = racks.get(rack, 0) + node.gpus
+        by_type.setdefault(node.gpu_type, []).append(node)
+
+    def order(node: Node) -> tuple[int, str, int]:
+        return -racks[node.gpu_type, rack_of(node)], rack_of(node) or "", -node.gpus
+
+    return [sorted(same, key=order) for _, same in sorted(by_type.items())]
+
+
+def _site(nodes: Sequence[Node], gpus: int, hardware: Hardware) -> Site:
+    """On as few of these nodes as it needs, the first ones first."""
+    shape: list[int] = []
+    for node in nodes:
+        if gpus <= 0:
+            break
+        shape.append(min(node.gpus, gpus))
+        gpus -= node.gpus
+    racks = {hardware.rack_of(node) for node in nodes[: len(shape)]}
+    return Site(tuple(shape), nodes[0].gpu_type, len(racks))
+
+
+def _best(
+    job: JobSpec, profile: JobProfile, site: Site, hardware: Hardware
+) -> Float64[FloatArray, " epochs"]:
     """The best rate in each epoch over all ways to split the batch that the contract allows."""
-    gpus = sum(shape)
+    gpus = sum(site.shape)
     if job.batch.adapts:
         batches, steps, sizes = _choices(job.batch, gpus)
     else:
         batches, steps, sizes = _only(split(job.batch, job.requested_batch_size, gpus))
-    pass_s, last_s = profile.times_s(shape, batches)
+    pass_s, last_s = hardware.times_s(profile, site, batches)
     worth = efficiency(
         profile.noise_scales(sizes), job.batch.initial_batch_size, sizes[np.newaxis, :]
     )

@@ -26,6 +26,8 @@ from headway.core.control.lifecycle import Phase
 from headway.core.control.state import State
 from headway.core.explain.forward import Push
 from headway.core.ids import JobId
+from headway.core.types import placement_on
+from headway.sim.hardware import Hardware
 from headway.sim.interference import disturbed
 from headway.sim.provider import Provider
 from headway.sim.truth import JobTruth
@@ -74,6 +76,7 @@ class Executor:
         *,
         round_s: float,
         restart_s: float,
+        hardware: Hardware,
         interference: float = 0.0,
         changes_s: Sequence[float] = (),
         provider: Provider | None = None,
@@ -82,6 +85,7 @@ class Executor:
         self._agents = agents
         self._round_s = round_s
         self._restart_s = restart_s
+        self._hardware = hardware
         self._provider = provider
         self._interference = interference
         # when nodes come or go; those at time 0 are over before the first job is there
@@ -119,6 +123,8 @@ class Executor:
                 job.hold(
                     command.allocation,
                     command.generation,
+                    site=self._hardware.site(command.allocation, state.nodes),
+                    told=placement_on(state.nodes, command.allocation),
                     now_s=now_s,
                     restart_s=self._restart_s * job.restart_factor,
                 )

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +68,8 @@ def run_all(
     Raises:
         UnavailableError: a log cannot be written.
     """
-    fair = references(setup.workload, [node.gpus for node in setup.largest])
+    largest = replace(setup.cluster, nodes=setup.largest)
+    fair = references(setup.workload, largest)
     return tuple(_run(setup, contender, fair, out, tell, watch) for contender in contenders)
 
 

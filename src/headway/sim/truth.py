@@ -8,7 +8,8 @@ import numpy as np
 
 from headway.core.ids import JobId
 from headway.core.model.efficiency import efficiency
-from headway.core.types import Allocation, BatchContract, JobSpec
+from headway.core.types import Allocation, BatchContract, FloatArray, JobSpec, Placement
+from headway.sim.hardware import Hardware, Site
 from headway.traces.base import JobProfile, Shape, Workload
 
 
@@ -46,24 +47,30 @@ def split(batch: BatchContract, batch_size: int, gpus: int) -> Choice:
 class Speeds:
     """Looks speeds up in profiles and remembers them: few are distinct, and many are asked for."""
 
-    def __init__(self) -> None:
-        self._known: dict[tuple[str, int, Shape, Choice], Speed] = {}
+    def __init__(self, hardware: Hardware | None = None) -> None:
+        self._hardware = hardware or Hardware()
+        self._known: dict[tuple[str, int, Site, Choice], Speed] = {}
         self.outside: set[tuple[str, Shape, int]] = set()  # queries beyond what was measured
 
-    def of(self, profile: JobProfile, initial_batch_size: int, shape: Shape, at: Choice) -> Speed:
+    def of(self, profile: JobProfile, initial_batch_size: int, site: Site, at: Choice) -> Speed:
         """The speed of a job of this profile, efficiency counted from its initial batch size."""
-        key = (profile.name, initial_batch_size, shape, at)
+        key = (profile.name, initial_batch_size, site, at)
         speed = self._known.get(key)
         if speed is None:
-            if not profile.measured(shape, at.batch_per_gpu):
-                self.outside.add((profile.name, shape, at.batch_per_gpu))
-            speed = self._known[key] = _speed(profile, initial_batch_size, shape, at)
+            if not profile.measured(site.shape, at.batch_per_gpu):
+                self.outside.add((profile.name, site.shape, at.batch_per_gpu))
+            times_s = self._hardware.times_s(profile, site, np.array([float(at.batch_per_gpu)]))
+            speed = self._known[key] = _speed(profile, initial_batch_size, times_s, at)
         return speed
 
 
-def _speed(profile: JobProfile, initial_batch_size: int, shape: Shape, at: Choice) -> Speed:
-    passes_s, synced_s = profile.times_s(shape, np.array([float(at.batch_per_gpu)]))
-    pass_s, last_s = float(passes_s[0]), float(synced_s[0])
+def _speed(
+    profile: JobProfile,
+    initial_batch_size: int,
+    times_s: tuple[FloatArray, FloatArray],
+    at: Choice,
+) -> Speed:
+    pass_s, last_s = float(times_s[0][0]), float(times_s[1][0])
     step_s = at.accum_steps * pass_s + last_s
     noise = profile.noise_scales(np.array([float(at.batch_size)]))[:, 0]
     worth = efficiency(noise, initial_batch_size, at.batch_size)
@@ -102,17 +109,26 @@ class JobTruth:
         self.started = False  # whether that has been said
         self.pace = 1.0  # share of its speed that its neighbours leave it
         self.allocation = Allocation()
-        self.shape: Shape = ()
+        self.site = Site()
+        self.told = Placement(0, 0)  # as far as its agent knows
         self.generation = 0
         self.choice: Choice | None = None
         self.speed: Speed | None = None
 
     def hold(
-        self, allocation: Allocation, generation: int, *, now_s: float, restart_s: float
+        self,
+        allocation: Allocation,
+        generation: int,
+        *,
+        site: Site,
+        told: Placement,
+        now_s: float,
+        restart_s: float,
     ) -> None:
         """Give it GPUs; it makes no progress before it has restarted on them."""
         self.allocation = allocation
-        self.shape = tuple(count for _, count in allocation.per_node)
+        self.site = site
+        self.told = told
         self.generation = generation
         self.at_s = now_s
         self.ready_s = now_s + restart_s
@@ -123,7 +139,7 @@ class JobTruth:
         """Split its batch like this from now on."""
         self.choice = choice
         self.speed = self.speeds.of(
-            self.profile, self.spec.batch.initial_batch_size, self.shape, choice
+            self.profile, self.spec.batch.initial_batch_size, self.site, choice
         )
 
     def epoch_ends_s(self) -> float:

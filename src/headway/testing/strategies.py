@@ -51,6 +51,7 @@ NAMES = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), m
 JOB_IDS = st.sampled_from([JobId(f"job-{letter}") for letter in "abcdef"])
 NODE_IDS = st.sampled_from([NodeId(f"n{index}") for index in range(6)])
 TIMES_S = st.floats(0, 1e9)
+NOMINAL = {"gpu": 1.0, "t4": 0.5, "v100": 2.0}  # speeds of GPU types
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 FIGURES = st.lists(st.tuples(NAMES, NUMBERS), max_size=3).map(tuple)
 COUNTS = st.integers(0, 10**9)
@@ -60,11 +61,13 @@ GENERATIONS = st.integers(0, 1000)
 @st.composite
 def nodes(draw: st.DrawFn, node_id: NodeId | None = None, max_gpus: int = 8) -> Node:
     """A machine."""
+    gpu_type = draw(st.sampled_from(sorted(NOMINAL)))
     return Node(
         node_id=draw(NODE_IDS) if node_id is None else node_id,
         gpus=draw(st.integers(1, max_gpus)),
-        gpu_type=draw(st.sampled_from(["gpu", "t4", "v100"])),
+        gpu_type=gpu_type,
         rack=draw(st.none() | st.sampled_from(["r0", "r1"])),
+        speed=NOMINAL[gpu_type],
     )
 
 
