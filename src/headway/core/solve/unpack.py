@@ -13,7 +13,7 @@ from headway.core.types import BoolArray, Int64, IntArray
 def place(problem: Problem, choice: Choice) -> Int64[IntArray, "jobs nodes"]:
     """A placement that does what a choice says; exactly, if it came from an integer solution."""
     alloc = np.where((choice.level == Level.KEEP)[:, None], problem.held, 0)
-    flagged = np.asarray((alloc[_spans(alloc)] > 0).any(axis=0))
+    flagged = problem.closed | (alloc[_spans(alloc)] > 0).any(axis=0)
     _place_local(problem, choice, alloc, flagged)
     if choice.pieces is None or not _place_pieces(problem, choice, alloc, flagged):
         _place_spanning(problem, choice, alloc, flagged)
