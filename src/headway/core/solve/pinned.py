@@ -21,6 +21,7 @@ EXACT_UP_TO_GPUS = 128
 _LARGEST_EXACT_COST = 1e5  # over the median; beyond, tolerances hide what the other costs say
 _OPEN_SHARES = (0.1, 0.4)  # of the jobs, in one part after the other
 _LARGEST_GAP = 0.01  # of a part
+_PART_NODES = 10  # of a part's branch and bound; without racks one or two do
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +100,9 @@ def _improved(problem: Problem, plan: Plan, part: Part, rel_gap: float, budget: 
     assert plan.alloc is not None
     cost = abs(float(problem.cost(plan.alloc)[part.jobs].sum()))
     gap = min(rel_gap * abs(plan.objective) / cost, _LARGEST_GAP) if cost else rel_gap
-    own = _exact(part.problem, build(part.problem, exact=True), gap, budget)
+    nodes = _PART_NODES if budget.branch_nodes is None else min(budget.branch_nodes, _PART_NODES)
+    model = build(part.problem, exact=True)
+    own = _exact(part.problem, model, gap, replace(budget, branch_nodes=nodes))
     alloc, objective = plan.alloc, plan.objective
     if own.alloc is not None:
         other = fill(problem, part.within(plan.alloc, own.alloc))
