@@ -68,40 +68,63 @@ class FluidJob:
 def _fluid(jobs: Sequence[FluidJob], gpus: int) -> dict[JobId, float]:
     """When each job finishes if the GPUs are always shared evenly among those active."""
     waiting = sorted(jobs, key=lambda job: (job.submitted_s, job.job_id), reverse=True)
-    left: dict[JobId, FloatArray] = {}  # work of each epoch that is left
-    active: dict[JobId, FluidJob] = {}
+    alike: dict[tuple[int, bytes], _Alike] = {}
     finished_s: dict[JobId, float] = {}
-    now_s = 0.0
+    now_s, active = 0.0, 0
     while active or waiting:
         if not active:
             now_s = waiting[-1].submitted_s
         while waiting and waiting[-1].submitted_s <= now_s:
             job = waiting.pop()
-            active[job.job_id], left[job.job_id] = job, job.work.copy()
-        share = gpus / len(active)
-        times_s = {key: left[key] / job.rates_at(share) for key, job in active.items()}
-        ends_s = {key: float(each.sum()) for key, each in times_s.items()}
-        step_s = min(ends_s.values())
+            key = id(job.rates_per_s), job.work.tobytes()
+            alike.setdefault(key, _Alike(job)).add(job.job_id)
+            active += 1
+        here = [some for some in alike.values() if some.job_ids]
+        left_s = [some.left_s(gpus / active) for some in here]
+        step_s = min(float(each.min()) for each in left_s)
         if waiting:
             step_s = min(step_s, waiting[-1].submitted_s - now_s)
-        for key in [key for key, end_s in ends_s.items() if end_s <= step_s]:
-            finished_s[key] = now_s + ends_s[key]
-            del active[key]
-        for key in active:
-            left[key] = _after(left[key], times_s[key], step_s)
+        for some, each in zip(here, left_s, strict=True):
+            for job_id, end_s in some.advance(gpus / active, each, step_s):
+                finished_s[job_id] = now_s + end_s
+        active = sum(len(some.job_ids) for some in here)
         now_s += step_s
     return finished_s
 
 
-def _after(
-    left: Float64[FloatArray, " epochs"], times_s: Float64[FloatArray, " epochs"], step_s: float
-) -> Float64[FloatArray, " epochs"]:
-    """The work that is left after a while: whole epochs go, and a share of the next."""
-    before_s = np.cumsum(times_s) - times_s
-    with np.errstate(divide="ignore", invalid="ignore"):
-        done = np.where(times_s > 0, (step_s - before_s) / times_s, 1.0)
-    rest: FloatArray = left * (1.0 - np.clip(done, 0.0, 1.0))
-    return rest
+class _Alike:
+    """Active jobs of the same rates and the same work, and how far each of them is."""
+
+    def __init__(self, job: FluidJob) -> None:
+        self._job = job
+        self._epochs = np.arange(len(job.work) + 1.0)
+        self._done: FloatArray = np.zeros(0)  # epochs, and a share of the present one
+        self._ends_s: dict[float, FloatArray] = {}
+        self.job_ids: list[JobId] = []
+
+    def add(self, job_id: JobId) -> None:
+        """A job that begins."""
+        self.job_ids.append(job_id)
+        self._done = np.append(self._done, 0.0)
+
+    def left_s(self, share: float) -> Float64[FloatArray, " active"]:
+        """How long each takes from here to its end."""
+        if share not in self._ends_s:
+            times_s = self._job.work / self._job.rates_at(share)
+            self._ends_s[share] = np.concatenate([[0.0], np.cumsum(times_s)])
+        ends_s = self._ends_s[share]
+        return np.asarray(ends_s[-1] - np.interp(self._done, self._epochs, ends_s))
+
+    def advance(
+        self, share: float, left_s: Float64[FloatArray, " active"], step_s: float
+    ) -> list[tuple[JobId, float]]:
+        """Go on for a while; those who came to their end, and when."""
+        ends_s, stays = self._ends_s[share], left_s > step_s
+        ended = [(self.job_ids[at], float(left_s[at])) for at in np.flatnonzero(~stays)]
+        if ended:
+            self.job_ids = [self.job_ids[at] for at in np.flatnonzero(stays)]
+        self._done = np.interp(ends_s[-1] - left_s[stays] + step_s, ends_s, self._epochs)
+        return ended
 
 
 @final

@@ -1,5 +1,7 @@
 """Nodes as classes with patterns and as wide nodes with counts of slots: the same optimum."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -68,6 +70,7 @@ def blocks_of(
             assembly,
             zone,
             capacity=np.array(capacity),
+            closed=np.zeros(len(capacity), dtype=np.bool_),
             residents=Residents.of(
                 np.array(held, dtype=np.int64).reshape(len(held), len(capacity)), keep
             ),
@@ -103,3 +106,21 @@ def test_a_zone_sees_its_own_nodes_and_who_spans_to_others() -> None:
     blocks = blocks_of([4, 9, 4, 4], [[1, 0, 0, 3], [0, 2, 0, 0]], [1], nodes=[0, 1])
     found = [(block.room, block.flagged, block.node) for block in blocks]
     assert found == [(3, True, None), (4, False, None), (9, False, 1)]
+
+
+@pytest.mark.parametrize("wide", [8, 0])
+@pytest.mark.parametrize("seed", range(30))
+def test_on_closed_nodes_the_optimum_is_that_of_enumeration(
+    seed: int, wide: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nodes, "_WIDE", wide)
+    rng = np.random.default_rng(seed)
+    problem = random_problem(rng, nodes=(3, 3), room=(2, 3), jobs=(2, 3))
+    problem = replace(problem, closed=rng.random(3) < 0.5)
+    allowed = [
+        cost
+        for cost, rows in all_placements(problem)
+        if problem.feasible(np.array(rows, dtype=np.int64))
+    ]
+    plan = one_optimum(problem)
+    assert plan.objective == pytest.approx(min(allowed, default=np.inf), rel=1e-6, abs=1e-6)

@@ -85,7 +85,14 @@ def test_costs_are_scaled_by_their_median_and_stay_within_what_a_double_can_add(
     cost, none, scale = Options.of(wide).scaled_costs(wide)
     assert scale == 2.0
     assert cost.tolist() == [2.0, 1.0, 0.5, 0.25]
-    assert none.tolist() == [1e12]
+    assert none.tolist() == [1e6]
+
+
+def test_nothing_still_costs_far_more_than_the_worst_size() -> None:
+    wide = problem([1e8, 2.0, 1.0], [], keep=0.5)
+    wide.cost_none[0] = 1e30
+    cost, none, _ = Options.of(wide).scaled_costs(wide)
+    assert none.tolist() == [100 * cost.max()]
 
 
 def test_the_likeliest_option_of_each_job_is_read_off() -> None:

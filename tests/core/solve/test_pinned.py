@@ -156,6 +156,7 @@ def test_more_gpus_never_raise_the_bound(seed: int, exact: bool, wider: bool) ->
             held=np.pad(problem.held, ((0, 0), (0, 1))),
             kind=np.append(problem.kind, problem.kind[-1]),
             rack=np.append(problem.rack, problem.rack[-1]),
+            closed=np.append(problem.closed, False),
         )
     limit = 1_000 if exact else 0
     before, after = (
@@ -175,6 +176,7 @@ def test_another_order_of_jobs_and_nodes_changes_nothing_but_names(seed: int) ->
         held=problem.held[np.ix_(jobs, nodes)],
         kind=problem.kind[nodes],
         rack=problem.rack[nodes],
+        closed=problem.closed[nodes],
         cost_none=problem.cost_none[jobs],
         cost_local=problem.cost_local[jobs],
         cost_rack=None if problem.cost_rack is None else problem.cost_rack[jobs],

@@ -51,6 +51,14 @@ def test_sizes_beyond_a_table_are_not_allowed() -> None:
     assert problem.cost(np.array([[2, 1]])).tolist() == [np.inf]
 
 
+def test_no_spanning_job_is_on_a_closed_node_nor_keeps_it() -> None:
+    shut = replace(one_job([1, 1]), closed=np.array([False, True]))
+    assert not shut.keepable().any()
+    assert not shut.feasible(np.array([[1, 1]]))
+    assert shut.feasible(np.array([[0, 2]]))
+    assert one_job([1, 1]).keepable().all()
+
+
 def test_a_job_that_holds_nothing_keeps_nothing() -> None:
     assert not one_job([0, 0]).keepable().any()
 

@@ -62,7 +62,9 @@ class Residents:
         here = held.any(axis=1)
         return replace(self, held=held[here], spans=self.spans[here], keep=self.keep[here])
 
-    def on(self, node: int) -> tuple[IntArray, BoolArray, IntArray]:
+    def on(
+        self, node: int
+    ) -> tuple[Int64[IntArray, " residents"], BoolArray, Int64[IntArray, " residents"]]:
         """GPUs, whether it spans, and column of each resident of a node."""
         here = np.flatnonzero(self.held[:, node])
         return self.held[here, node], self.spans[here], self.keep[here]
@@ -86,13 +88,15 @@ def add_nodes(
     zone: Zone,
     *,
     capacity: Int64[IntArray, " nodes"],
+    closed: BoolArray,
     residents: Residents,
 ) -> tuple[Block, ...]:
     """Add columns and rows of a zone's nodes, given who may stay on the nodes of all zones."""
-    capacity, residents = capacity[zone.nodes], residents.among(zone.nodes)
+    capacity, closed = capacity[zone.nodes], closed[zone.nodes]
+    residents = residents.among(zone.nodes)
     wide = capacity > _WIDE
     blocks = []
-    for room, flagged, row in _classes(assembly, capacity=capacity, residents=residents, wide=wide):
+    for room, flagged, row in _classes(assembly, capacity, closed, residents, wide):
         patterns = fillings(room, tuple(zone.sizes.tolist()), zone.spanning and not flagged)
         column = assembly.add_columns(np.zeros(len(patterns)))
         assembly.add_entries(np.full(len(column), row), column)
@@ -108,7 +112,7 @@ def add_nodes(
             )
         )
     blocks += [
-        _wide_node(assembly, zone, int(node), int(capacity[node]), residents)
+        _wide_node(assembly, zone, int(node), int(capacity[node]), bool(closed[node]), residents)
         for node in np.flatnonzero(wide)
     ]
     for block in blocks:
@@ -124,20 +128,21 @@ class _Classes:
 
     _parts: list[tuple[IntArray, IntArray, FloatArray]] = field(default_factory=list)
 
-    def move(self, room: IntArray, flagged: IntArray, column: IntArray, nodes: float) -> None:
+    def move(self, room: IntArray, flagged: BoolArray, column: IntArray, nodes: float) -> None:
         """Each unit of a column adds ``nodes`` nodes to its class."""
         self._parts.append((2 * room + flagged, column, np.full(len(room), nodes)))
 
     def add_rows(
-        self, assembly: Assembly, free: Int64[IntArray, " nodes"]
+        self, assembly: Assembly, room: Int64[IntArray, " nodes"], flagged: BoolArray
     ) -> list[tuple[int, bool, int]]:
         """Rows that later say: patterns used ≤ nodes of the class. Returns (room, flagged, row).
 
-        ``free`` are the rooms of nodes that are in their class unless a column takes them out.
+        The nodes given are in their class unless a column takes them out.
         """
         key, column, nodes = (np.concatenate(part) for part in zip(*self._parts, strict=True))
-        there = np.bincount(np.concatenate([2 * free, key, [1]]))
-        base = np.bincount(2 * free, minlength=len(there))
+        free = 2 * room + flagged
+        there = np.bincount(np.concatenate([free, key, [1]]))
+        base = np.bincount(free, minlength=len(there))
         keys = np.flatnonzero(there)
         keys = keys[keys > 1]  # nodes without room are of no use
         rows = assembly.add_rows(len(keys), upper=base[keys])
@@ -151,8 +156,8 @@ class _Classes:
 
 def _classes(
     assembly: Assembly,
-    *,
     capacity: Int64[IntArray, " nodes"],
+    closed: BoolArray,
     residents: Residents,
     wide: BoolArray,
 ) -> list[tuple[int, bool, int]]:
@@ -165,28 +170,38 @@ def _classes(
     classes = _Classes()
     resident, node = np.nonzero((held > 0) & (users == 1) & ~wide)
     room, taken, keep = capacity[node], held[resident, node], residents.keep[resident]
-    classes.move(room, np.zeros_like(node), keep, -1)
-    classes.move(room - taken, residents.spans[resident].astype(np.int64), keep, 1)
+    classes.move(room, closed[node], keep, -1)
+    classes.move(room - taken, residents.spans[resident] | closed[node], keep, 1)
     for crowded in np.flatnonzero((users > 1) & ~wide):
-        _crowded_node(assembly, classes, int(capacity[crowded]), *residents.on(int(crowded)))
-    return classes.add_rows(assembly, capacity[(users <= 1) & ~wide])
+        _crowded_node(
+            assembly,
+            classes,
+            int(capacity[crowded]),
+            bool(closed[crowded]),
+            residents.on(int(crowded)),
+        )
+    alone = (users <= 1) & ~wide
+    return classes.add_rows(assembly, capacity[alone], closed[alone])
 
 
 def _crowded_node(
     assembly: Assembly,
     classes: _Classes,
     room: int,
-    size: Int64[IntArray, " residents"],
-    spans: BoolArray,
-    keep: Int64[IntArray, " residents"],
+    closed: bool,
+    residents: tuple[Int64[IntArray, " residents"], BoolArray, Int64[IntArray, " residents"]],
 ) -> None:
     """One column for each way of staying on a node; those who hold equal sizes are counted."""
+    size, spans, keep = residents
     sizes, group, number = np.unique(size[~spans], return_inverse=True, return_counts=True)
     groups = tuple(zip(sizes.tolist(), number.tolist(), strict=True))
     counts, stayer, left = stays(room, groups, tuple(size[spans].tolist()))
     column = assembly.add_columns(np.zeros(len(left)), upper=1.0)
     one = assembly.add_rows(1, lower=1.0, upper=1.0)
     assembly.add_entries(np.repeat(one, len(column)), column)
+    everyone = (counts == number).all(axis=1) & ((stayer >= 0) == spans.any())
+    if everyone.any():  # unless they no longer fit
+        assembly.start_with(one, column[everyone][:1])
     group_row = assembly.add_rows(len(groups), lower=0.0, upper=0.0)
     state, which = np.nonzero(counts)
     assembly.add_entries(group_row[which], column[state], counts[state, which])
@@ -195,14 +210,16 @@ def _crowded_node(
     stayed = stayer >= 0
     assembly.add_entries(span_row[stayer[stayed]], column[stayed])
     assembly.add_entries(span_row, keep[spans], -1.0)
-    classes.move(left, stayed.astype(np.int64), column, 1)
+    classes.move(left, stayed | closed, column, 1)
 
 
-def _wide_node(assembly: Assembly, zone: Zone, node: int, room: int, residents: Residents) -> Block:
+def _wide_node(
+    assembly: Assembly, zone: Zone, node: int, room: int, closed: bool, residents: Residents
+) -> Block:
     """A count of slots for each size, one hole, and the residents, within the node's room."""
     size, spans, keep = residents.on(node)
     sizes = zone.sizes
-    holes = np.arange(1, room + 1 if zone.spanning else 1)
+    holes = np.arange(1, room + 1 if zone.spanning and not closed else 1)
     patterns = np.vstack(
         [np.eye(len(sizes), dtype=np.int64), np.zeros((len(holes), len(sizes)), dtype=np.int64)]
     )

@@ -11,6 +11,10 @@ def _zero() -> IntArray:
     return np.zeros(1, dtype=np.int64)
 
 
+def _none() -> BoolArray:
+    return np.zeros(1, dtype=np.bool_)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shapes:
     """Of what each job holds, all that its cost depends on."""
@@ -34,6 +38,7 @@ class Problem:
     held: Int64[IntArray, "jobs nodes"]
     kind: Int64[IntArray, " nodes"] = field(default_factory=_zero)  # index of the GPU type
     rack: Int64[IntArray, " nodes"] = field(default_factory=_zero)  # index of the rack
+    closed: BoolArray = field(default_factory=_none)  # nodes that no spanning job may come to
     cost_none: Float64[FloatArray, " jobs"]
     cost_local: Float64[FloatArray, "jobs kinds sizes"]  # i: GPUs of one node; 0 is not read
     cost_rack: Float64[FloatArray, "jobs kinds counts"] | None = None  # k: of several in one rack
@@ -42,8 +47,8 @@ class Problem:
     share_spanning: bool = False  # a node may carry several jobs that span nodes
 
     def __post_init__(self) -> None:
-        """All nodes have one type and one rack unless said otherwise."""
-        for name in ("kind", "rack"):
+        """All nodes are open, of one type and in one rack unless said otherwise."""
+        for name in ("kind", "rack", "closed"):
             index = np.broadcast_to(getattr(self, name), self.capacity.shape)
             object.__setattr__(self, name, index)
         assert self.kind.max(initial=0) < self.kinds, "a node of a type without costs"
@@ -54,8 +59,11 @@ class Problem:
         return int(self.cost_local.shape[1])
 
     def keepable(self) -> BoolArray:
-        """Jobs that hold something, may keep it, and whose nodes are still large enough."""
+        """Jobs that hold something, may keep it, and whose nodes still allow it."""
         fits = (self.held <= self.capacity).all(axis=1)
+        if self.closed.any():
+            spans = (self.held > 0).sum(axis=1) > 1
+            fits &= ~(spans & self.held[:, self.closed].any(axis=1))
         return np.isfinite(self.cost_keep) & self.held.any(axis=1) & fits
 
     def shapes(self, alloc: Int64[IntArray, "jobs nodes"]) -> Shapes:
@@ -98,7 +106,10 @@ class Problem:
         """Whether nodes have room, spanning jobs share none or may, and sizes are allowed."""
         fits = (alloc >= 0).all() and (alloc.sum(axis=0) <= self.capacity).all()
         spanning = (alloc > 0).sum(axis=1) > 1
-        alone = self.share_spanning or ((alloc[spanning] > 0).sum(axis=0) <= 1).all()
+        beside = (alloc[spanning] > 0).sum(axis=0)
+        alone = (beside <= ~self.closed).all()
+        if self.share_spanning:
+            alone = not beside[self.closed].any()
         return bool(fits and alone and np.isfinite(self.cost(alloc)).all())
 
 

@@ -14,7 +14,9 @@ import numpy as np
 from headway.core.solve.assembly import Assembly, Program
 from headway.core.solve.nodes import Block, Residents, Zone, add_nodes
 from headway.core.solve.options import Choice, Filled, Level, Options
+from headway.core.solve.outcome import Outcome
 from headway.core.solve.problem import Problem
+from headway.core.solve.restrict import Reduced
 from headway.core.solve.spanning import Pieces, add_counted, add_exact
 from headway.core.types import Float64, FloatArray, Int64, IntArray
 
@@ -55,6 +57,16 @@ class Model:
             pieces=None if self.pieces is None else self.pieces.counts(x, self.jobs),
         )
 
+    def reduced(self, outcome: Outcome) -> Reduced:
+        """Reduced costs of the options and of holding nothing."""
+        assert outcome.reduced is not None
+        assert outcome.prices is not None
+        return Reduced(
+            options=self.options,
+            of_option=outcome.reduced[: len(self.options.job)] * self.scale,
+            of_nothing=-outcome.prices[: self.jobs] * self.scale,
+        )
+
 
 def build(problem: Problem, *, exact: bool) -> Model:
     """The program of a problem; exact, or aggregated for a linear relaxation to be rounded."""
@@ -69,13 +81,16 @@ def build(problem: Problem, *, exact: bool) -> Model:
     row = assembly.add_rows(len(none), lower=np.where(may_hold_nothing, -np.inf, 1.0), upper=1.0)
     assembly.add_entries(row[job], column)
     keep = options.level == Level.KEEP
+    assembly.start_with(row[job[keep]], column[keep])
     shared = problem.share_spanning
     residents = Residents.of(problem.held[job[keep]], column[keep], shared=shared)
     zones = _zones(assembly, problem, options, column, by_rack=exact)
     blocks = tuple(
         block
         for zone in zones
-        for block in add_nodes(assembly, zone, capacity=problem.capacity, residents=residents)
+        for block in add_nodes(
+            assembly, zone, capacity=problem.capacity, closed=problem.closed, residents=residents
+        )
     )
     pieces = None
     if exact:

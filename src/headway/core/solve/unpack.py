@@ -14,8 +14,8 @@ from headway.core.types import BoolArray, Int64, IntArray
 def place(problem: Problem, choice: Choice) -> Int64[IntArray, "jobs nodes"]:
     """A placement that does what a choice says; exactly, if it came from an integer solution."""
     alloc = np.where((choice.level == Level.KEEP)[:, None], problem.held, 0)
-    shared = problem.share_spanning
-    flagged = np.asarray((alloc[_spans(alloc)] > 0).any(axis=0) & (not shared))
+    shared, spanning = problem.share_spanning, alloc[_spans(alloc)] > 0
+    flagged = problem.closed | (spanning.any(axis=0) & (not shared))
     _place_local(problem, choice, alloc, flagged)
     place_pieces = _share_pieces if shared else _place_pieces
     if choice.pieces is None or not place_pieces(problem, choice, alloc, flagged):
