@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from headway.core.errors import InvalidInputError
+from headway.core.types import widest
 from headway.sim.cluster import parse_cluster
 from headway.sim.hardware import Hardware
 
@@ -41,7 +42,7 @@ def test_nominal_speeds_are_told_to_everybody_and_the_truth_is_kept_apart(tmp_pa
         ratios={"k80": {"bert": 0.3}},
         cross_rack_sync=2.0,
     )
-    assert cluster.widest == 4
+    assert widest(cluster.nodes) == 4
 
 
 def test_ratios_from_a_table_of_gavels_by_explicit_rows(tmp_path: Path) -> None:

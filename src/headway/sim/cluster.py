@@ -25,7 +25,8 @@ import yaml
 from headway.core.control.events import NodeJoined, NodeLost
 from headway.core.errors import InvalidInputError
 from headway.core.ids import NodeId
-from headway.core.types import Node, total_gpus, widest
+from headway.core.policy.probe import usual
+from headway.core.types import Node, total_gpus
 from headway.sim.fields import count, listed, mapping, named, number
 from headway.sim.hardware import Hardware
 from headway.sim.hardware_file import MOST_SPEED, read_truth
@@ -49,10 +50,10 @@ class Cluster:
     def gpus(self) -> int:
         return total_gpus(self.nodes)
 
-    @property
-    def widest(self) -> int:
-        """The most GPUs that one job can hold."""
-        return widest(self.nodes)
+    def grown(self, most_nodes: int) -> tuple[Node, ...]:
+        """Its nodes once a policy has scaled it to so many; those added are of the usual kind."""
+        more = max(most_nodes - len(self.nodes), 0)
+        return (*self.nodes, *[usual(self.nodes)] * more)
 
 
 def parse_cluster(text: str) -> Cluster:

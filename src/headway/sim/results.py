@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +62,7 @@ def run_all(
     Raises:
         UnavailableError: a log cannot be written.
     """
-    fair = references(setup.workload, setup.cluster)
+    fair = references(setup.workload, replace(setup.cluster, nodes=setup.largest))
     return tuple(_run(setup, contender, fair, out, tell, watch) for contender in contenders)
 
 
