@@ -1,5 +1,6 @@
 """A simulated run: virtual time around the scheduler, the same ``step`` that a service runs."""
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,7 @@ from headway.core.control.events import (
 from headway.core.control.state import State
 from headway.core.errors import InvalidInputError
 from headway.core.explain.forward import Queue, forward
+from headway.core.ids import JobId
 from headway.core.policy import Policy, Traits
 from headway.core.policy.probe import usual
 from headway.core.types import Decision, JobSpec, Node, Snapshot, widest
@@ -26,7 +28,7 @@ from headway.sim.cluster import Cluster
 from headway.sim.executor import Executor
 from headway.sim.oracle import Oracle
 from headway.sim.provider import Provider
-from headway.sim.truth import Speeds, truths
+from headway.sim.truth import JobTruth, Speeds, truths
 from headway.traces.base import Workload
 
 Record = Callable[[Event], None]
@@ -45,6 +47,8 @@ class Setup:
     throughput: str = "linear"  # which models agents fit, one of core.model.choice.FITTERS
     provision_s: float = 120.0  # until a node that a policy asks for is there
     most_nodes: int = 0  # to which a policy may scale the cluster
+    interference: float = 0.0  # share of its speed lost by a job that spans nodes beside another
+    restart_spread: float = 0.0  # standard deviation of the logarithm of the jobs' restart delays
     oracle_models: bool = False  # agents have the fit of their whole profile from the start
 
     @property
@@ -116,11 +120,12 @@ def simulate(
         oracle=Oracle(setup.cluster.hardware) if setup.oracle_models else None,
     )
     executor = Executor(
-        truths(setup.workload, speeds),
+        _truths(setup, speeds),
         agents,
         round_s=setup.round_s,
         restart_s=setup.restart_s,
         hardware=setup.cluster.hardware,
+        interference=setup.interference,
         changes_s=[change.at_s for change in setup.cluster.changes],
         provider=Provider(usual(setup.cluster.nodes), provision_s=setup.provision_s),
     )
@@ -137,6 +142,16 @@ def simulate(
             for name, shape, batch in sorted(speeds.outside)
         ),
     )
+
+
+def _truths(setup: Setup, speeds: Speeds) -> Mapping[JobId, JobTruth]:
+    """The jobs, each with a restart delay of its own where these differ."""
+    jobs = truths(setup.workload, speeds)
+    if setup.restart_spread > 0:
+        draws = np.random.default_rng([setup.seed, 2]).standard_normal(len(jobs))
+        for job, draw in zip(jobs.values(), draws.tolist(), strict=True):
+            job.restart_factor = math.exp(setup.restart_spread * draw)
+    return jobs
 
 
 def _given(
@@ -193,11 +208,20 @@ class Timed:
 
 
 def opening(setup: Setup, policy_name: str, settings: Mapping[str, str]) -> RunOpened:
-    """The first event of a log."""
+    """The first event of a log: with the cluster and the jobs, all that the run depends on."""
     return RunOpened(
         at_s=0.0,
         policy=policy_name,
         round_s=setup.round_s,
         seed=setup.seed,
         settings=dict(sorted(settings.items())),
+        simulated={
+            "restart_s": setup.restart_s,
+            "restart_spread": setup.restart_spread,
+            "noise": setup.noise,
+            "interference": setup.interference,
+            "provision_s": setup.provision_s,
+            "models": "oracle" if setup.oracle_models else "learned",
+            "throughput": setup.throughput,
+        },
     )

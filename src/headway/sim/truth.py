@@ -105,7 +105,9 @@ class JobTruth:
         self.at_s = spec.submitted_s
         self.ready_s = math.inf  # when the first step on this allocation is made
         self.restart_s: float | None = None  # how long it took to get there
+        self.restart_factor = 1.0  # times the usual restart delay
         self.started = False  # whether that has been said
+        self.pace = 1.0  # share of its speed that its neighbours leave it
         self.allocation = Allocation()
         self.site = Site()
         self.told = Placement(0, 0)  # as far as its agent knows
@@ -145,7 +147,8 @@ class JobTruth:
         if self.speed is None:
             return math.inf
         left = self.ends[self.epoch] - self.progress
-        return max(self.at_s, self.ready_s) + left / self.speed.rates_per_s[self.epoch]
+        rate_per_s = self.pace * self.speed.rates_per_s[self.epoch]
+        return max(self.at_s, self.ready_s) + left / rate_per_s
 
     def advance(self, to_s: float) -> float | None:
         """Let time pass; the moment of its end, if that lies on the way."""
@@ -154,16 +157,16 @@ class JobTruth:
         if speed is None:
             return None
         while at_s < to_s:
-            rate_per_s = speed.rates_per_s[self.epoch]
+            rate_per_s = self.pace * speed.rates_per_s[self.epoch]
             end = self.ends[self.epoch]
             needed_s = (end - self.progress) / rate_per_s
             if at_s + needed_s > to_s:
                 self.progress += rate_per_s * (to_s - at_s)
-                self.samples += speed.throughput_per_s * (to_s - at_s)
+                self.samples += self.pace * speed.throughput_per_s * (to_s - at_s)
                 return None
             at_s += needed_s
             self.progress = end
-            self.samples += speed.throughput_per_s * needed_s
+            self.samples += self.pace * speed.throughput_per_s * needed_s
             if self.epoch + 1 == len(self.ends):
                 return at_s
             self.epoch += 1

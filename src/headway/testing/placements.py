@@ -19,6 +19,7 @@ def random_problem(
     jobs: tuple[int, int],
     kinds: int = 1,
     racks: int = 0,
+    share_spanning: bool = False,
 ) -> Problem:
     """Costs that mostly fall with size, some sizes forbidden, some jobs on nodes already.
 
@@ -27,7 +28,7 @@ def random_problem(
     capacity = rng.integers(room[0], room[1] + 1, rng.integers(nodes[0], nodes[1] + 1))
     count = int(rng.integers(jobs[0], jobs[1] + 1))
     kind, rack = _dealt(rng, len(capacity), kinds), _dealt(rng, len(capacity), racks)
-    held = random_placement(rng, capacity, count, kind)
+    held = random_placement(rng, capacity, count, kind, share_spanning=share_spanning)
     tables = (count, kinds, int(capacity.sum()) + 1)
     falling = rng.random() < 0.7  # costs 1/speed, or else -speed
     of_job = (count, kinds, 1)
@@ -63,6 +64,7 @@ def random_problem(
         cost_rack=in_rack,
         cost_several=several,
         cost_keep=keep,
+        share_spanning=share_spanning,
     )
 
 
@@ -76,6 +78,8 @@ def random_placement(
     capacity: Int64[IntArray, " nodes"],
     jobs: int,
     kind: Int64[IntArray, " nodes"],
+    *,
+    share_spanning: bool = False,
 ) -> Alloc:
     """Each job takes a random share of one or several nodes' free GPUs, one in ten of any type."""
     alloc = np.zeros((jobs, len(capacity)), dtype=np.int64)
@@ -85,7 +89,7 @@ def random_placement(
         row = rng.integers(0, free + 1) * (rng.random(len(capacity)) < 0.5)
         if kind.any() and rng.random() < 0.9:
             row = np.where(kind == rng.integers(kind.max() + 1), row, 0)
-        if (row > 0).sum() > 1:
+        if (row > 0).sum() > 1 and not share_spanning:
             row = np.where(spanned, 0, row)
         alloc[job] = row
         if (row > 0).sum() > 1:
@@ -99,7 +103,9 @@ def is_a_placement(problem: Problem, alloc: Alloc) -> bool:
     for node in range(nodes):
         here = [job for job in range(jobs) if alloc[job, node] > 0]
         spanning = [job for job in here if sum(count > 0 for count in alloc[job]) > 1]
-        if sum(alloc[job, node] for job in here) > problem.capacity[node] or len(spanning) > 1:
+        if len(spanning) > 1 and not problem.share_spanning:
+            return False
+        if sum(alloc[job, node] for job in here) > problem.capacity[node]:
             return False
     return all(
         count >= 0 and true_cost(problem, job, tuple(row)) < float("inf")
@@ -149,7 +155,7 @@ def all_placements(problem: Problem) -> Iterator[tuple[float, tuple[tuple[int, .
         for own, row in rows[job]:
             spans = sum(count > 0 for count in row) > 1
             if any(
-                count > room or (spans and count and taken)
+                count > room or (spans and count and taken and not problem.share_spanning)
                 for count, room, taken in zip(row, free, spanned, strict=True)
             ):
                 continue

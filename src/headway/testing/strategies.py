@@ -271,6 +271,7 @@ def events() -> SearchStrategy[Event]:
             round_s=st.floats(0.1, 3600),
             seed=COUNTS,
             settings=st.dictionaries(NAMES, NAMES, max_size=2),
+            simulated=st.dictionaries(NAMES, st.floats(0, 100), max_size=2),
         ),
         st.builds(NodeJoined, **at, node=nodes()),
         st.builds(NodeLost, **at, node_id=NODE_IDS),

@@ -1,6 +1,6 @@
 """Pollux: co-adaptive scheduling by goodput (OSDI'21), solved exactly instead of searched."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -10,9 +10,12 @@ from headway.core.model.speedup import fair_gpus
 from headway.core.policy.base import Traits
 from headway.core.policy.grid import Grid
 from headway.core.policy.limits import caps, realloc_factor, restart_delays_s
+from headway.core.policy.plans import Plans
+from headway.core.policy.shares import job_weights, parse_tenants, power_sum_factors
 from headway.core.policy.speedups import Speedups
 from headway.core.policy.tables import Goodputs, Places
-from headway.core.solve.pinned import EXACT_UP_TO_GPUS, solve
+from headway.core.solve.genetic import Found, search
+from headway.core.solve.pinned import EXACT_UP_TO_GPUS, Plan, solve
 from headway.core.solve.problem import Problem
 from headway.core.types import (
     Decision,
@@ -28,7 +31,10 @@ RANGES = {  # of the settings that have one; a power of 1e9 left jobs without GP
     "spread": (0.0, 1.0),
     "rel_gap": (0.0, 1.0),
     "exact_up_to_gpus": (0, 1 << 20),
+    "population": (2, 10_000),
+    "generations": (0, 100_000),
 }
+SEARCHES = ("exact", "genetic")
 
 
 @final
@@ -55,6 +61,11 @@ class Pollux:
     spread: float = 0.05  # share of its speedup that a new placement on several nodes is denied
     rel_gap: float = 1e-4
     exact_up_to_gpus: int = EXACT_UP_TO_GPUS
+    tenants: str = ""  # weights, as in vision:2,speech:1; none: each job counts by its own weight
+    avoid_interference: bool = True  # at most one job that spans several nodes on a node
+    search: str = "exact"  # or genetic: the paper's search, for comparison; it proves no gap
+    population: int = 100  # of that search
+    generations: int = 100
 
     def __post_init__(self) -> None:
         """Raise InvalidInputError for a setting beyond which the arithmetic means nothing."""
@@ -62,6 +73,11 @@ class Pollux:
             value: float = getattr(self, name)
             if not low <= value <= high:
                 raise InvalidInputError(f"pollux.{name} must be {low:g} to {high:g}, not {value:g}")
+        if self.search not in SEARCHES:
+            raise InvalidInputError(
+                f"pollux.search must be {' or '.join(SEARCHES)}, not {self.search!r}"
+            )
+        parse_tenants(self.tenants)
 
     @property
     def traits(self) -> Traits:
@@ -92,8 +108,10 @@ class Pollux:
             restart_delays_s(grid.jobs),
         )
         factor = np.where(grid.running, factor, 1.0)
-        problem = self._problem(grid, speedups, factor)
-        plan = solve(problem, rel_gap=self.rel_gap, exact_up_to_gpus=self.exact_up_to_gpus)
+        weight = job_weights(grid.jobs, parse_tenants(self.tenants))
+        terms = power_sum_factors(weight, self.p)
+        problem = self._problem(grid, speedups, factor, terms)
+        plan, plans = self._searched(grid, problem, memory.plans, rng)
         # Without a plan (present holdings that no longer fit together) nobody is touched.
         alloc = grid.held if plan.alloc is None else plan.alloc
         kept = (alloc == grid.held).all(axis=1)
@@ -104,33 +122,56 @@ class Pollux:
                 "speedup_before": speedups.keep,
                 "speedup_after": after,
                 "realloc_factor": factor,
+                **({"weight": weight} if (weight != 1.0).any() else {}),
             },
-            objective=self._fitness(np.where(kept, after, after * factor)),
+            objective=self._fitness(np.where(kept, after, after * factor), terms),
             gap=plan.gap if np.isfinite(plan.gap) and plan.alloc is not None else None,
             solver=plan.counts(),
         )
-        return decision, memory
+        return decision, replace(memory, plans=plans)
+
+    def _searched(
+        self, grid: Grid, problem: Problem, plans: Plans, rng: np.random.Generator
+    ) -> tuple[Plan | Found, Plans]:
+        """The placement, and what the next search goes on from."""
+        if self.search == "exact":
+            limit = self.exact_up_to_gpus
+            return solve(problem, rel_gap=self.rel_gap, exact_up_to_gpus=limit), plans
+        found = search(
+            problem,
+            plans.on(grid),
+            rng,
+            population=self.population,
+            generations=self.generations,
+        )
+        return found, Plans.of(grid, found.plans)
 
     def _problem(
-        self, grid: Grid, speedups: Speedups, factor: Float64[FloatArray, " jobs"]
+        self,
+        grid: Grid,
+        speedups: Speedups,
+        factor: Float64[FloatArray, " jobs"],
+        terms: Float64[FloatArray, " jobs"],
     ) -> Problem:
         """Costs of everything each job may do; a pinned one may only stay."""
         nothing, new, near = np.zeros(len(grid.jobs)), speedups.new, 1.0 - self.spread
         far = near if new.rack is None else near * near  # several racks are further than one
+        each = terms[:, None, None]
         return Problem(
             capacity=grid.capacity,
             held=grid.held,
             kind=grid.kind,
             rack=grid.rack,
-            cost_none=np.where(grid.pinned, np.inf, self._cost(nothing)),
-            cost_local=self._cost_of_moving(speedups, new.local, factor),
+            cost_none=np.where(grid.pinned, np.inf, terms * self._cost(nothing)),
+            cost_local=each * self._cost_of_moving(speedups, new.local, factor),
             cost_rack=(
                 None
                 if new.rack is None
-                else self._cost_of_moving(speedups, new.rack * near, factor)
+                else each * self._cost_of_moving(speedups, new.rack * near, factor)
             ),
-            cost_several=self._cost_of_moving(speedups, new.several * far, factor),
-            cost_keep=np.where(grid.running, self._cost(speedups.keep), np.inf),
+            cost_several=each * self._cost_of_moving(speedups, new.several * far, factor),
+            cost_keep=np.where(grid.running, terms * self._cost(speedups.keep), np.inf),
+            share_spanning=not self.avoid_interference,
         )
 
     def _cost_of_moving(
@@ -153,9 +194,11 @@ class Pollux:
             return np.asarray(-np.log(speedup + self.eps))
         return np.asarray((speedup + self.eps) ** self.p)
 
-    def _fitness(self, speedup: Float64[FloatArray, " jobs"]) -> float:
-        """FITNESS_p (Eqn. 14); for p = 0 the geometric mean."""
-        mean = float(np.abs(self._cost(speedup)).mean()) if self.p else 0.0
+    def _fitness(
+        self, speedup: Float64[FloatArray, " jobs"], terms: Float64[FloatArray, " jobs"]
+    ) -> float:
+        """FITNESS_p (Eqn. 14) with weights; for p = 0 the geometric mean."""
+        mean = float((terms * np.abs(self._cost(speedup))).mean()) if self.p else 0.0
         if self.p == 0:
-            return float(np.exp(np.log(speedup + self.eps).mean()))
+            return float(np.exp((terms * np.log(speedup + self.eps)).mean()))
         return mean ** (1 / self.p) if mean else 0.0

@@ -8,6 +8,7 @@ import numpy as np
 from headway.core.ids import JobId
 from headway.core.model.goodput import JobModels, best
 from headway.core.policy.grid import GpuType
+from headway.core.policy.plans import Plans
 from headway.core.types import (
     BatchContract,
     Float64,
@@ -93,10 +94,11 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class Goodputs:
-    """The rows of all active jobs; nothing of jobs that are gone, or of a cluster that was."""
+    """The rows of all active jobs, nothing of those gone; and what a search goes on from."""
 
     rows: Mapping[JobId, Row] = field(default_factory=dict)
     places: Places = field(default_factory=Places)
+    plans: Plans = field(default_factory=Plans)
 
     def updated(
         self, jobs: Sequence[JobView], *, places: Places, most: Int64[IntArray, " jobs"]
@@ -116,8 +118,9 @@ class Goodputs:
             or row.several.shape[1] <= most[index]
         ]
         fresh = _rows([jobs[index] for index in stale], places, most[stale])
-        all_rows = {**known, **fresh}
-        return Goodputs({job.spec.job_id: all_rows[job.spec.job_id] for job in jobs}, places)
+        known = {**known, **fresh}
+        rows = {job.spec.job_id: known[job.spec.job_id] for job in jobs}
+        return Goodputs(rows, places, self.plans)
 
     def arrays(self, jobs: Sequence[JobView], most: Int64[IntArray, " jobs"]) -> Tables:
         """Goodput by type and GPUs; 0 where impossible, or above ``most``.

@@ -40,9 +40,19 @@ class Residents:
     keep: Int64[IntArray, " keeps"]  # their columns
 
     @classmethod
-    def of(cls, held: Int64[IntArray, "keeps nodes"], keep: Int64[IntArray, " keeps"]) -> Self:
-        """Residents who span several nodes if they hold GPUs of several."""
-        return cls(held=held, spans=np.asarray((held > 0).sum(axis=1) > 1), keep=keep)
+    def of(
+        cls,
+        held: Int64[IntArray, "keeps nodes"],
+        keep: Int64[IntArray, " keeps"],
+        *,
+        shared: bool = False,
+    ) -> Self:
+        """Residents who span several nodes if they hold GPUs of several.
+
+        Where spanning jobs may share nodes none of them stands in anybody's way.
+        """
+        spans = np.asarray(((held > 0).sum(axis=1) > 1) & (not shared))
+        return cls(held=held, spans=spans, keep=keep)
 
     def among(self, nodes: Int64[IntArray, " nodes"]) -> Self:
         """The same of some nodes only."""

@@ -27,7 +27,7 @@ class Problem:
 
     A job may hold nothing, or on GPUs of one type i of one node, k ≥ 2 of several nodes of one
     rack, k ≥ 2 of several racks; or exactly what it holds now. Without ``cost_rack`` racks do not
-    matter. A node carries at most one job that spans several nodes.
+    matter. A node carries at most one job that spans several nodes, unless they may share it.
     """
 
     capacity: Int64[IntArray, " nodes"]
@@ -39,6 +39,7 @@ class Problem:
     cost_rack: Float64[FloatArray, "jobs kinds counts"] | None = None  # k: of several in one rack
     cost_several: Float64[FloatArray, "jobs kinds counts"]  # k: GPUs of several nodes; from 2
     cost_keep: Float64[FloatArray, " jobs"]  # not read for a job that holds nothing
+    share_spanning: bool = False  # a node may carry several jobs that span nodes
 
     def __post_init__(self) -> None:
         """All nodes have one type and one rack unless said otherwise."""
@@ -94,10 +95,10 @@ class Problem:
         return np.where(kept, np.minimum(self.cost_keep, shaped), shaped)
 
     def feasible(self, alloc: Int64[IntArray, "jobs nodes"]) -> bool:
-        """Whether nodes have room and carry one spanning job at most, and sizes are allowed."""
+        """Whether nodes have room, spanning jobs share none or may, and sizes are allowed."""
         fits = (alloc >= 0).all() and (alloc.sum(axis=0) <= self.capacity).all()
         spanning = (alloc > 0).sum(axis=1) > 1
-        alone = ((alloc[spanning] > 0).sum(axis=0) <= 1).all()
+        alone = self.share_spanning or ((alloc[spanning] > 0).sum(axis=0) <= 1).all()
         return bool(fits and alone and np.isfinite(self.cost(alloc)).all())
 
 

@@ -69,7 +69,8 @@ def build(problem: Problem, *, exact: bool) -> Model:
     row = assembly.add_rows(len(none), lower=np.where(may_hold_nothing, -np.inf, 1.0), upper=1.0)
     assembly.add_entries(row[job], column)
     keep = options.level == Level.KEEP
-    residents = Residents.of(problem.held[job[keep]], column[keep])
+    shared = problem.share_spanning
+    residents = Residents.of(problem.held[job[keep]], column[keep], shared=shared)
     zones = _zones(assembly, problem, options, column, by_rack=exact)
     blocks = tuple(
         block
@@ -78,7 +79,7 @@ def build(problem: Problem, *, exact: bool) -> Model:
     )
     pieces = None
     if exact:
-        pieces = add_exact(assembly, options, column, zones, blocks)
+        pieces = add_exact(assembly, options, column, zones, blocks, shared=shared)
     else:
         add_counted(assembly, options, column, zones, blocks)
     return Model(

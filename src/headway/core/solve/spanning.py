@@ -1,4 +1,8 @@
-"""The rows of the pinned-pattern program for jobs that span nodes: a hole for every piece."""
+"""The rows of the pinned-pattern program for jobs that span nodes: a hole for every piece.
+
+Where spanning jobs may share nodes every piece is one GPU, and pieces of a job may lie on the same
+node, but not all of them (``sharing.py``).
+"""
 
 from dataclasses import dataclass
 
@@ -7,6 +11,7 @@ import numpy as np
 from headway.core.solve.assembly import Assembly
 from headway.core.solve.nodes import Block, Zone
 from headway.core.solve.options import Level, Options
+from headway.core.solve.sharing import Holes, add_room, add_two_nodes
 from headway.core.types import Float64, FloatArray, Int64, IntArray
 
 
@@ -36,16 +41,16 @@ def add_exact(
     column: Int64[IntArray, " options"],
     zones: tuple[Zone, ...],
     blocks: tuple[Block, ...],
+    *,
+    shared: bool = False,
 ) -> Pieces:
-    """Pieces of every spanning job, two at least, and a hole for every piece.
-
-    The nested rows are Hall's condition for putting pieces in holes.
-    """
-    owners, holes = _Owners.among(options, column), _Holes.of(blocks)
+    """Pieces of every spanning job, two at least, and room for every piece."""
+    owners, holes = _Owners.among(options, column), Holes.of(blocks)
     kind, rack = (np.array([getattr(zone, name) for zone in zones]) for name in ("kind", "rack"))
     largest = np.zeros(len(zones), dtype=np.int64)
     np.maximum.at(largest, holes.zone, holes.size)
     owner, zone = np.nonzero((owners.kind[:, None] == kind) & (largest > 0))  # pairs
+    largest = np.minimum(largest, 1) if shared else largest
     number = np.minimum(owners.most[owner] - 1, largest[zone])
     pair = np.repeat(np.arange(len(owner)), number)
     size = _counting(number) + 1
@@ -56,21 +61,41 @@ def add_exact(
     two = assembly.add_rows(len(owners.job), lower=0.0)
     assembly.add_entries(two[owner[pair]], piece)
     assembly.add_entries(two[owners.of], owners.column, -2.0)
-    nested = assembly.add_rows(int(largest.sum()), upper=0.0)  # pieces of a size or more in a zone
+    if shared:
+        add_room(assembly, holes, piece=piece, zone=zone[pair])
+    else:
+        _add_nested(assembly, holes, largest, piece=piece, zone=zone[pair], size=size)
+    job = owners.job[owner[pair]]
+    if zones[0].rack is None:
+        if shared:
+            where = np.searchsorted(kind, owners.kind[owners.of])
+            add_two_nodes(assembly, holes, zones, column=owners.column, zone=where)
+        return Pieces(job=job, rack=np.zeros_like(pair), size=size, column=piece)
+    inside, may, chosen = _add_racks(assembly, owners, owner)
+    assembly.add_entries(inside[pair], piece, size)
+    if shared:
+        add_two_nodes(assembly, holes, zones, column=chosen, zone=zone[may])
+    return Pieces(job=job, rack=rack[zone[pair]], size=size, column=piece)
+
+
+def _add_nested(
+    assembly: Assembly,
+    holes: Holes,
+    largest: Int64[IntArray, " zones"],
+    *,
+    piece: Int64[IntArray, " pieces"],
+    zone: Int64[IntArray, " pieces"],
+    size: Int64[IntArray, " pieces"],
+) -> None:
+    """As many holes of each size or more as pieces: Hall's condition for putting one in each."""
+    nested = assembly.add_rows(int(largest.sum()), upper=0.0)
     start = np.cumsum(largest) - largest
     for columns, where, sizes, sign in (
-        (piece, zone[pair], size, 1.0),
+        (piece, zone, size, 1.0),
         (holes.column, holes.zone, holes.size, -1.0),
     ):
         row = nested[np.repeat(start[where], sizes) + _counting(sizes)]
         assembly.add_entries(row, np.repeat(columns, sizes), sign)
-    if zones[0].rack is None:
-        return Pieces(
-            job=owners.job[owner[pair]], rack=np.zeros_like(pair), size=size, column=piece
-        )
-    inside = _add_racks(assembly, owners, owner)
-    assembly.add_entries(inside[pair], piece, size)
-    return Pieces(job=owners.job[owner[pair]], rack=rack[zone[pair]], size=size, column=piece)
 
 
 def add_counted(
@@ -81,7 +106,7 @@ def add_counted(
     blocks: tuple[Block, ...],
 ) -> None:
     """Spanning jobs together hold no more GPUs of a type than its holes have."""
-    holes, spanning = _Holes.of(blocks), options.spanning
+    holes, spanning = Holes.of(blocks), options.spanning
     rows = assembly.add_rows(len(zones), upper=0.0)
     for zone, row in zip(zones, rows, strict=True):
         here = np.flatnonzero(spanning & (options.kind == zone.kind))
@@ -91,11 +116,11 @@ def add_counted(
 
 def _add_racks(
     assembly: Assembly, owners: "_Owners", owner: Int64[IntArray, " pairs"]
-) -> Int64[IntArray, " pairs"]:
+) -> tuple[Int64[IntArray, " pairs"], Int64[IntArray, " may"], Int64[IntArray, " may"]]:
     """Keep a job within one rack or out of any single one; rows for its GPUs inside each rack.
 
     Inside a rack are at most all its GPUs if this is the rack chosen, and all but one if the job
-    is of several racks.
+    is of several racks. Also the pairs that may be chosen, and the columns that do so.
     """
     jobs = len(owners.job)
     in_one, across = owners.level == Level.RACK, owners.level == Level.SEVERAL
@@ -113,7 +138,7 @@ def _add_racks(
     one = assembly.add_rows(jobs, lower=0.0, upper=0.0)
     assembly.add_entries(one[owner[may]], chosen)
     assembly.add_entries(one[owners.of[in_one]], owners.column[in_one], -1.0)
-    return inside
+    return inside, may, chosen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,26 +171,6 @@ class _Owners:
             gpus=options.gpus[spanning],
             column=column[spanning],
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Holes:
-    """Columns that leave room for a spanning job's piece, and how much."""
-
-    zone: Int64[IntArray, " holes"]
-    size: Int64[IntArray, " holes"]
-    column: Int64[IntArray, " holes"]
-
-    @classmethod
-    def of(cls, blocks: tuple[Block, ...]) -> "_Holes":
-        """The open holes of all blocks."""
-        nought = np.zeros(0, dtype=np.int64)
-        open_ = [block for block in blocks if not block.flagged]
-        zone = [np.full(len(block.left), block.zone.index) for block in open_]
-        size = np.concatenate([nought, *(block.left for block in open_)])
-        column = np.concatenate([nought, *(block.column for block in open_)])
-        hole = size > 0
-        return cls(zone=np.concatenate([nought, *zone])[hole], size=size[hole], column=column[hole])
 
 
 def _counting(number: Int64[IntArray, " some"]) -> Int64[IntArray, " all"]:

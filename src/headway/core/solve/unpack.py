@@ -6,6 +6,7 @@ import numpy as np
 
 from headway.core.solve.fill import fill
 from headway.core.solve.options import Choice, Filled, Level
+from headway.core.solve.pack import pack
 from headway.core.solve.problem import Problem
 from headway.core.types import BoolArray, Int64, IntArray
 
@@ -13,9 +14,11 @@ from headway.core.types import BoolArray, Int64, IntArray
 def place(problem: Problem, choice: Choice) -> Int64[IntArray, "jobs nodes"]:
     """A placement that does what a choice says; exactly, if it came from an integer solution."""
     alloc = np.where((choice.level == Level.KEEP)[:, None], problem.held, 0)
-    flagged = np.asarray((alloc[_spans(alloc)] > 0).any(axis=0))
+    shared = problem.share_spanning
+    flagged = np.asarray((alloc[_spans(alloc)] > 0).any(axis=0) & (not shared))
     _place_local(problem, choice, alloc, flagged)
-    if choice.pieces is None or not _place_pieces(problem, choice, alloc, flagged):
+    place_pieces = _share_pieces if shared else _place_pieces
+    if choice.pieces is None or not place_pieces(problem, choice, alloc, flagged):
         _place_spanning(problem, choice, alloc, flagged)
     return fill(problem, alloc)
 
@@ -43,9 +46,11 @@ def _slots(
 ) -> tuple[Int64[IntArray, " slots"], Int64[IntArray, " slots"]]:
     """Size and node of every slot that the chosen patterns cut."""
     sizes, nodes = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    narrow = np.ones(len(free), dtype=np.bool_)  # a wide node is of no class, whatever it has left
+    narrow[[filled.node for filled in choice.filled if filled.node is not None]] = False
     for filled in choice.filled:
         if filled.node is None:
-            of_class = (free == filled.room) & (flagged == filled.flagged)
+            of_class = narrow & (free == filled.room) & (flagged == filled.flagged)
             of_class &= problem.kind == filled.kind
             if filled.rack is not None:
                 of_class &= problem.rack == filled.rack
@@ -104,6 +109,54 @@ def _place_pieces(
     return True
 
 
+def _share_pieces(
+    problem: Problem, choice: Choice, alloc: Int64[IntArray, "jobs nodes"], flagged: BoolArray
+) -> bool:
+    """Give jobs their GPUs of each rack, first to those that need two nodes there.
+
+    They go on few nodes each while that leaves two nodes to all who follow; else one GPU at a time
+    from the node that has most left, which always does. False if GPUs are short.
+    """
+    assert choice.pieces is not None
+    racks = problem.rack if problem.cost_rack is not None else np.zeros_like(problem.rack)
+    compact = choice.level == (Level.SEVERAL if problem.cost_rack is None else Level.RACK)
+    before = alloc.copy()
+    for kind, rack in np.unique(np.stack([problem.kind, racks]), axis=1).T:
+        if rack >= choice.pieces.shape[1]:
+            continue  # it has no room
+        zone = np.flatnonzero((problem.kind == kind) & (racks == rack))
+        gpus = np.where(choice.kind == kind, choice.pieces[:, rack].sum(axis=1), 0)
+        free = problem.capacity[zone] - alloc[:, zone].sum(axis=0)
+        if gpus.sum() > free.sum():
+            alloc[:] = before
+            return False
+        order = np.lexsort((-gpus, ~compact))
+        left = int((compact & (gpus > 0)).sum())
+        for job in order[gpus[order] > 0]:
+            left -= int(compact[job])
+            taken = (
+                pack(free, int(gpus[job])) if not compact[job] else _spread(free, int(gpus[job]))
+            )
+            if taken is None or not _two_nodes_each(free - taken, left):
+                taken = _levelled(free, int(gpus[job]))
+            alloc[job, zone] = taken
+            free = free - taken
+    return True
+
+
+def _two_nodes_each(free: Int64[IntArray, " nodes"], jobs: int) -> bool:
+    """Whether so many jobs can each have GPUs of two nodes, whatever their sizes."""
+    return bool((free >= 0).all() and jobs <= free.sum() - free.max())
+
+
+def _levelled(free: Int64[IntArray, " nodes"], gpus: int) -> Int64[IntArray, " nodes"]:
+    """GPUs one at a time from the node that has most left, never all from one."""
+    taken = np.zeros_like(free)
+    for _ in range(gpus):
+        taken[np.argmax(np.where(taken < gpus - 1, free - taken, -1))] += 1
+    return taken
+
+
 def _place_spanning(
     problem: Problem, choice: Choice, alloc: Int64[IntArray, "jobs nodes"], flagged: BoolArray
 ) -> None:
@@ -117,7 +170,9 @@ def _place_spanning(
             cost = problem.new_cost(np.full(len(rows), job), np.array(rows))
             if np.isfinite(cost).any():
                 alloc[job] = rows[int(np.argmin(cost))]
-                free, flagged = free - alloc[job], flagged | (alloc[job] > 0)
+                free = free - alloc[job]
+                if not problem.share_spanning:
+                    flagged = flagged | (alloc[job] > 0)
 
 
 def _spreads(
