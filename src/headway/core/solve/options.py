@@ -74,7 +74,7 @@ class Options:
         scale = float(positive[len(positive) // 2]) if len(positive) else 1.0
         cost = _capped(cost / scale)
         most = max(_NOTHING_CAP, _NOTHING_OVER_WORST * float(cost.max(initial=0.0)))
-        none = _bent(_capped(problem.cost_none / scale), most)
+        none = _bent(problem.cost_none / scale, most)
         return cost, np.where(np.isfinite(problem.cost_none), none, np.inf), scale
 
     def likeliest(
