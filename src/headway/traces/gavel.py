@@ -28,7 +28,7 @@ COLUMNS = {
     ),
 }
 GENERATIONS = "7, 10 or 12"
-MOST_EPOCHS = 10_000_000  # a course is written down epoch by epoch
+MOST_EPOCHS = 300_000  # a course is written down epoch by epoch
 UNUSED = "commands, folders, deadlines and durations are not used; times follow from the profiles"
 
 
@@ -138,16 +138,17 @@ def _course(row: Row, key: Key, profile: JobProfile) -> tuple[Course, str]:
         raise row.wrong("mode", f"must be one of {', '.join(MODES)}, not {mode!r}")
     steps = row.whole("total_steps")
     examples = EPOCH_EXAMPLES.get(key.model, steps * key.batch_size)
-    epochs = steps / -(-examples // key.batch_size)
-    if epochs > MOST_EPOCHS:
-        raise row.wrong("total_steps", f"{steps} make more than {MOST_EPOCHS} epochs")
-    whole = -(-steps // -(-examples // key.batch_size))
-    sizes = batch_sizes(mode, key, whole)
+    steps_per_epoch = -(-examples // key.batch_size)
+    sizes: tuple[int, ...] = (key.batch_size,)
+    if mode != STATIC:
+        if steps > MOST_EPOCHS * steps_per_epoch:
+            raise row.wrong("total_steps", f"{steps} make more than {MOST_EPOCHS} epochs")
+        sizes = batch_sizes(mode, key, -(-steps // steps_per_epoch))
     if not profile.measured((key.workers,), max(sizes)):
         raise row.wrong("mode", f"{mode} reaches {max(sizes)}, which was not measured")
     course = Course.of(
         [key.workers * size for size in sizes],
-        epochs=epochs,
+        epochs=steps / steps_per_epoch,
         samples_per_epoch=key.workers * examples,
     )
     return course, mode
