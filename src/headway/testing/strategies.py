@@ -29,6 +29,7 @@ from headway.core.control.events import (
     RunOpened,
 )
 from headway.core.ids import JobId, NodeId
+from headway.core.plans import BatchPlan, Regime
 from headway.core.types import (
     Allocation,
     BatchChange,
@@ -119,6 +120,24 @@ def launches() -> SearchStrategy[Launch]:
 BATCHES, LAUNCHES = batch_contracts(), st.none() | launches()
 
 
+PLANS = st.builds(
+    BatchPlan,
+    rule=st.sampled_from(["static", "accordion", "gns", "declared", "other"]),
+    model=NAMES,
+    configurations=st.lists(st.integers(1, 10**6), min_size=1, max_size=4).map(tuple),
+    epochs=st.floats(0.01, 1e6),
+    samples_per_epoch=st.integers(1, 10**9),
+    starts=st.lists(st.floats(0, 1e6), max_size=3).map(tuple),
+)
+REGIMES = st.builds(
+    Regime,
+    batch_size=st.integers(1, 10**6),
+    began_epoch=st.floats(0, 1e6),
+    epoch_s=st.none() | st.floats(1e-6, 1e9),
+    gpus=st.integers(0, 64),
+)
+
+
 @st.composite
 def job_specs(
     draw: st.DrawFn,
@@ -147,6 +166,7 @@ def job_specs(
         work_examples=draw(st.none() | st.floats(1, 1e12)),
         work_samples=draw(st.none() | st.floats(1, 1e12)),
         launch=draw(LAUNCHES),
+        plan=draw(st.none() | PLANS),
     )
 
 
@@ -183,6 +203,7 @@ def job_reports() -> SearchStrategy[JobReport]:
         loss=st.none() | NUMBERS,
         samples=COUNTS,
         epoch=st.integers(0, 1000),
+        regimes=st.lists(REGIMES, max_size=3).map(tuple),
     )
 
 
