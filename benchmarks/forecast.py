@@ -185,12 +185,8 @@ def history(job: Job, epoch: int, others: Sequence[Job], prior: str) -> History:
     if prior == "uniform":
         return History()
     now_s = job.submitted_s + float(job.ends_s[epoch])
-    shown = (
-        (other.plan, other.shown_at(now_s, ended=prior == "ended"))
-        for other in others
-        if other is not job
-    )
-    return History.of((plan, one) for plan, one in shown if one is not None)
+    shown = (other.shown_at(now_s, ended=prior == "ended") for other in others if other is not job)
+    return History.of(one for one in shown if one is not None)
 
 
 def measured(jobs: Sequence[Job], prior: str) -> dict[str, object]:

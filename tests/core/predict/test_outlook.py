@@ -38,7 +38,7 @@ def test_the_epochs_ahead_sum_to_those_that_were_left(
     mine: tuple[BatchPlan, list[Regime]], others: list[tuple[BatchPlan, list[Regime]]]
 ) -> None:
     plan, begun = mine
-    history = History.of((each, past(each, run, each.epochs)) for each, run in others)
+    history = History.of(past(each, run, each.epochs) for each, run in others)
     found = outlook(plan, begun, history)
     assert sum(found.expected) == pytest.approx(plan.epochs - begun[-1].began_epoch)
     assert len(found.expected) == len(found.batch_sizes)
@@ -78,7 +78,7 @@ def test_a_batch_that_went_down_may_grow_again(plan: Plan, regimes: Regimes) -> 
 def test_the_prior_is_learned_from_other_jobs_of_the_model(plan: Plan, regimes: Regimes) -> None:
     mine, other = plan(epochs=80.0), plan(epochs=100.0)
     ran = regimes((16, 0), (32, 31), (64, 41), (128, 51))
-    history = History.of([(other, past(other, ran, 100.0))])
+    history = History.of([past(other, ran, 100.0)])
     found = outlook(mine, regimes((16, 0)), history)
     assert found.batch_sizes == (16, 32, 64, 128)
     assert found.expected == (31.0, 10.0, 10.0, 29.0)
@@ -98,7 +98,7 @@ def test_the_own_future_is_not_read(future: list[int]) -> None:
         for size, first in zip(plan.configurations, starts, strict=False)
     ]
     shown = [regime for regime in course if regime.began_epoch <= 10]
-    history = History.of([(plan, past(plan, shown, 10.0))])
+    history = History.of([past(plan, shown, 10.0)])
     assert outlook(plan, shown, history) == outlook(plan, course[:1])
 
 
@@ -122,7 +122,7 @@ def test_an_accurate_past_makes_sure(plan: Plan, regimes: Regimes) -> None:
         pasts = []
         for index, start in enumerate(starts):
             other = plan(16, 32, epochs=100.0 + 10 * index)
-            pasts.append((other, past(other, regimes((16, 0), (32, start)), other.epochs)))
+            pasts.append(past(other, regimes((16, 0), (32, start)), other.epochs))
         return outlook(plan(16, 32), regimes((16, 0)), History.of(pasts)).concentration
 
     assert concentration(31, 31, 31) > concentration(21, 41, 31) >= 2

@@ -51,7 +51,7 @@ class Foresight:
         present = {job.spec.job_id: _known(job) for job in jobs}
         gone = [(key, _gone(one)) for key, one in self.known.items() if key not in present]
         known = {**dict(gone[-MOST_GONE:]), **present}
-        history = History.of((one.plan, one.past) for one in known.values())
+        history = History.of(one.past for one in known.values())
         step_s = dict(self.step_s)
         for job in jobs:
             step_s.update(measured_step_s(plan_of(job), job.report))
@@ -119,6 +119,8 @@ def _known(job: JobView) -> Known:
 
 def _gone(one: Known) -> Known:
     """A job that is gone has told all that it will."""
-    ended = one.active and one.past.done >= GONE_NEAR_END * one.past.epochs
+    if not one.active:
+        return one
+    ended = one.past.done >= GONE_NEAR_END * one.past.epochs
     done = one.past.epochs if ended else one.past.done
     return one._replace(past=replace(one.past, done=done), active=False)
