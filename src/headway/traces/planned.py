@@ -1,12 +1,11 @@
 """Columns of a workload table that say how a job changes its batch size by itself."""
 
-from headway.core.plans import STATIC, BatchPlan
+from headway.core.plans import DECLARED, STATIC, BatchPlan
 from headway.core.types import JobSpec
 from headway.traces.course import Course
 from headway.traces.rows import Row
 
 COLUMNS = ("rule", "epochs", "samples_per_epoch", "configurations", "course")
-DECLARED = "declared"
 RULES = (STATIC, "accordion", "gns", DECLARED, "other")
 MOST_EPOCHS = 1e9
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, final
 
-from headway.core.plans import STATIC, BatchPlan
+from headway.core.plans import DECLARED, STATIC, BatchPlan
 
 
 class Epoch(NamedTuple):
@@ -142,7 +142,7 @@ class NoiseScale:
 
 RULES: Mapping[str, Rule] = {
     STATIC: Static(),
-    "declared": Declared(),
+    DECLARED: Declared(),
     "accordion": Accordion(),
     "gns": NoiseScale(),
 }
