@@ -17,14 +17,14 @@ from pathlib import Path
 import click
 import numpy as np
 
-from headway.core.plans import BatchPlan, Regime
+from headway.core.adaptation import Adaptation, Regime
 from headway.core.predict.calibration import calibration
 from headway.core.predict.forecast import forecast
 from headway.core.predict.history import History, Past, past
 from headway.core.predict.outlook import outlook
 from headway.traces.base import JobProfile, Workload
-from headway.traces.course import Course
 from headway.traces.sniff import read_profiles, read_workload
+from headway.traces.trajectory import Trajectory
 
 TRACES = (
     ("120jobs", "tacc"),
@@ -42,8 +42,8 @@ class Job:
 
     trace: str
     submitted_s: float
-    plan: BatchPlan
-    course: Course
+    adaptation: Adaptation
+    trajectory: Trajectory
     profile: JobProfile
     gpus: int
 
@@ -51,19 +51,19 @@ class Job:
         """Seconds of an epoch at this batch size, by the table."""
         batch = np.array([batch_size / self.gpus])
         _, step_s = self.profile.times_s((self.gpus,), batch)
-        return self.course.steps_per_epoch(batch_size) * float(step_s[0])
+        return self.trajectory.steps_per_epoch(batch_size) * float(step_s[0])
 
     @cached_property
     def sizes(self) -> list[int]:
         """The batch size of each epoch."""
-        lengths = map(round, self.course.stage_epochs)
-        stages = zip(self.course.batch_sizes, lengths, strict=True)
+        lengths = map(round, self.trajectory.stage_epochs)
+        stages = zip(self.trajectory.batch_sizes, lengths, strict=True)
         return [size for size, length in stages for _ in range(length)]
 
     @cached_property
     def ends_s(self) -> np.ndarray:
         """When each epoch ends, from the start of the job, after a zero."""
-        times_s = {size: self.epoch_s(size) for size in self.course.batch_sizes}
+        times_s = {size: self.epoch_s(size) for size in self.trajectory.batch_sizes}
         return np.concatenate([[0.0], np.cumsum([times_s[size] for size in self.sizes])])
 
     @property
@@ -74,7 +74,7 @@ class Job:
     @property
     def changes(self) -> bool:
         """Whether its batch size changes at all."""
-        return len(self.course.stages) > 1
+        return len(self.trajectory.stages) > 1
 
     def left_s(self, epoch: int) -> float:
         """The truth."""
@@ -84,7 +84,7 @@ class Job:
         """What it has shown after so many epochs."""
         return [
             Regime(batch_size=size, began_epoch=float(first))
-            for first, size in self.course.stages
+            for first, size in self.trajectory.stages
             if first <= epoch
         ]
 
@@ -93,7 +93,7 @@ class Job:
         done = int(np.searchsorted(self.ends_s, now_s - self.submitted_s, side="right")) - 1
         if done < (self.epochs if ended else 0):
             return None
-        return past(self.plan, self.regimes(done), float(done))
+        return past(self.adaptation, self.regimes(done), float(done))
 
 
 Contender = Callable[[Job, int], float]
@@ -111,14 +111,14 @@ def jobs_of(data: Path) -> list[Job]:
 
 def _job(trace: str, workload: Workload, index: int) -> Job:
     spec = workload.jobs[index]
-    course = workload.courses[spec.job_id]
-    whole = float(math.ceil(course.epochs))
-    assert spec.plan is not None
+    trajectory = workload.trajectories[spec.job_id]
+    whole = float(math.ceil(trajectory.epochs))
+    assert spec.adaptation is not None
     return Job(
         trace=trace,
         submitted_s=spec.submitted_s,
-        plan=replace(spec.plan, epochs=whole),
-        course=replace(course, epochs=whole),
+        adaptation=replace(spec.adaptation, epochs=whole),
+        trajectory=replace(trajectory, epochs=whole),
         profile=workload.profile_of(spec.job_id),
         gpus=spec.requested_gpus,
     )
@@ -131,9 +131,9 @@ def current_rate_s(job: Job, epoch: int) -> float:
 
 def restatement_s(job: Job, epoch: int) -> float:
     """Yardstick: the paper's rule over the regimes that the job will really have, in order."""
-    begun = sum(first <= epoch for first, _ in job.course.stages) - 1
-    ahead = job.course.batch_sizes[begun:]
-    began = job.course.stages[begun][0]
+    begun = sum(first <= epoch for first, _ in job.trajectory.stages) - 1
+    ahead = job.trajectory.batch_sizes[begun:]
+    began = job.trajectory.stages[begun][0]
     each = (job.epochs - began) / len(ahead)
     epochs = np.array([max(each - (epoch - began), 0.0), *[each] * (len(ahead) - 1)])
     total = epochs.sum()
@@ -193,14 +193,14 @@ def measured(jobs: Sequence[Job], prior: str) -> dict[str, object]:
     """Error and calibration of the forecast at each share."""
     groups: dict[tuple[str, str, str], list[Job]] = {}
     for job in jobs:
-        groups.setdefault((job.trace, job.plan.model, job.plan.rule), []).append(job)
+        groups.setdefault((job.trace, job.adaptation.model, job.adaptation.rule), []).append(job)
     errors, bars = [], []
     for share in SHARES:
         rows = []
         for job in (job for job in jobs if job.changes):
             epoch = int(share * job.epochs)
-            others = groups[job.trace, job.plan.model, job.plan.rule]
-            ahead = outlook(job.plan, job.regimes(epoch), history(job, epoch, others, prior))
+            others = groups[job.trace, job.adaptation.model, job.adaptation.rule]
+            ahead = outlook(job.adaptation, job.regimes(epoch), history(job, epoch, others, prior))
             times_s = [job.epoch_s(size) for size in ahead.batch_sizes]
             found = forecast([ahead], np.array([float(epoch)]), [times_s])
             rows.append((found.remaining_s[0], found.spread_s[0], job.left_s(epoch)))

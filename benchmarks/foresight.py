@@ -67,13 +67,13 @@ class Watched:
 
 def truth_s(workload: Workload, job_id: JobId, done: float) -> float:
     """Run time from this progress on, at the requested width."""
-    course, profile = workload.courses[job_id], workload.profile_of(job_id)
+    trajectory, profile = workload.trajectories[job_id], workload.profile_of(job_id)
     gpus = next(job.requested_gpus for job in workload.jobs if job.job_id == job_id)
     total_s, begin = 0.0, 0.0
-    for size, end in zip(course.batch_sizes, course.stage_ends, strict=True):
+    for size, end in zip(trajectory.batch_sizes, trajectory.stage_ends, strict=True):
         left = max(0.0, end - max(done, begin))
         _, step_s = profile.times_s((gpus,), np.array([size / gpus]))
-        total_s += left / course.rate_per_s(size, float(step_s[0]))
+        total_s += left / trajectory.rate_per_s(size, float(step_s[0]))
         begin = end
     return total_s
 
@@ -93,9 +93,9 @@ def main(workload: Path, profiles: Path, cluster: str, as_json: bool) -> None:
     simulate(setup, watched, opening(setup, "watched", {}), (), log.append)
     bands: dict[float, list[tuple[float, float, float]]] = {band: [] for band in BANDS}
     for job_id, done, left_s, spread_s in watched.rows:
-        course = jobs.courses[job_id]
-        if len(course.stages) > 1:
-            band = BANDS[bisect_right(BANDS, done / course.work_examples) - 1]
+        trajectory = jobs.trajectories[job_id]
+        if len(trajectory.stages) > 1:
+            band = BANDS[bisect_right(BANDS, done / trajectory.work_examples) - 1]
             bands[band].append((left_s, spread_s, truth_s(jobs, job_id, done)))
     answer: dict[str, object] = {
         "rounds": len(watched.cpu_s),

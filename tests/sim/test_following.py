@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headway.core.adaptation import Adaptation
 from headway.core.control.events import (
     BatchChanged,
     Event,
@@ -15,48 +16,47 @@ from headway.core.control.events import (
     JobReported,
 )
 from headway.core.ids import NodeId
-from headway.core.plans import BatchPlan
 from headway.core.policy import make
 from headway.core.types import Allocation, BatchMode, JobSpec
 from headway.sim.cluster import parse_cluster
 from headway.sim.driver import Setup
 from headway.sim.truth import JobTruth, Speeds, split
 from headway.traces.base import Workload
-from headway.traces.course import Course
 from headway.traces.sniff import read_profiles, read_workload
+from headway.traces.trajectory import Trajectory
 
 SAMPLES = 1_000  # of an epoch; the toy reads 100 a second on each GPU
 
 
-def course_of(*sizes: int, epochs: float | None = None) -> Course:
-    return Course.of(sizes, epochs=epochs or float(len(sizes)), samples_per_epoch=SAMPLES)
+def trajectory_of(*sizes: int, epochs: float | None = None) -> Trajectory:
+    return Trajectory.of(sizes, epochs=epochs or float(len(sizes)), samples_per_epoch=SAMPLES)
 
 
-def follower(kit, name: str, course: Course, *, submitted_s: float = 0.0) -> JobSpec:
-    plan = BatchPlan(
+def follower(kit, name: str, trajectory: Trajectory, *, submitted_s: float = 0.0) -> JobSpec:
+    adaptation = Adaptation(
         rule="gns",
         model="toy",
-        configurations=tuple(dict.fromkeys(course.batch_sizes)),
-        epochs=course.epochs,
-        samples_per_epoch=course.samples_per_epoch,
+        configurations=tuple(dict.fromkeys(trajectory.batch_sizes)),
+        epochs=trajectory.epochs,
+        samples_per_epoch=trajectory.samples_per_epoch,
     )
     job = kit.job(name, submitted_s=submitted_s, mode=BatchMode.SCHEDULE)
-    batch = replace(job.batch, initial_batch_size=course.batch_sizes[0], max_batch_size=1024)
+    batch = replace(job.batch, initial_batch_size=trajectory.batch_sizes[0], max_batch_size=1024)
     return replace(
         job,
         batch=batch,
-        requested_batch_size=course.batch_sizes[0],
-        work_examples=course.work_examples,
-        plan=plan,
+        requested_batch_size=trajectory.batch_sizes[0],
+        work_examples=trajectory.work_examples,
+        adaptation=adaptation,
     )
 
 
-def workload_of(kit, *pairs: tuple[JobSpec, Course]) -> Workload:
+def workload_of(kit, *pairs: tuple[JobSpec, Trajectory]) -> Workload:
     made = kit.workload(*(job for job, _ in pairs))
-    return replace(made, courses={job.job_id: course for job, course in pairs})
+    return replace(made, trajectories={job.job_id: trajectory for job, trajectory in pairs})
 
 
-def log_of(kit, policy, *pairs: tuple[JobSpec, Course], noise: float = 0.0) -> list[Event]:
+def log_of(kit, policy, *pairs: tuple[JobSpec, Trajectory], noise: float = 0.0) -> list[Event]:
     setup = Setup(
         workload=workload_of(kit, *pairs),
         cluster=parse_cluster("2x1"),
@@ -75,13 +75,13 @@ def test_progress_is_exact_however_time_is_cut(
     kit, sizes: list[int], part: float, cuts: list[float]
 ) -> None:
     """The published simulator rounds epochs up at each change; here it ends when its epochs do."""
-    course = course_of(*sizes, epochs=len(sizes) - 1 + part)
-    job = JobTruth(follower(kit, "a", course), kit.toy(), Speeds(), course)
+    trajectory = trajectory_of(*sizes, epochs=len(sizes) - 1 + part)
+    job = JobTruth(follower(kit, "a", trajectory), kit.toy(), Speeds(), trajectory)
     job.hold(Allocation.of({NodeId("n0"): 1}), 1, now_s=0.0, restart_s=2.0)
     job.tune(split(job.spec.batch, job.batch_size, 1))
     expected_s = 2.0 + sum(
-        epochs * course.steps_per_epoch(size) * size / 100.0
-        for epochs, size in zip(course.stage_epochs, course.batch_sizes, strict=True)
+        epochs * trajectory.steps_per_epoch(size) * size / 100.0
+        for epochs, size in zip(trajectory.stage_epochs, trajectory.batch_sizes, strict=True)
     )
     now_s, ended_s = 0.0, None
     for cut in [*cuts, 1e6]:
@@ -90,9 +90,9 @@ def test_progress_is_exact_however_time_is_cut(
         if ended_s is not None:
             break
     assert ended_s == pytest.approx(expected_s)
-    assert job.progress == pytest.approx(course.work_examples)
-    assert job.samples == pytest.approx(course.work_examples)
-    assert [turn.epoch for turn in job.turns] == [first for first, _ in course.stages[1:]]
+    assert job.progress == pytest.approx(trajectory.work_examples)
+    assert job.samples == pytest.approx(trajectory.work_examples)
+    assert [turn.epoch for turn in job.turns] == [first for first, _ in trajectory.stages[1:]]
 
 
 @given(sizes=SIZES, seed=st.integers(0, 99))
@@ -101,15 +101,15 @@ def test_each_change_is_recorded_once_and_a_done_job_is_done(
     kit, sizes: list[int], seed: int
 ) -> None:
     """One published job of 720 s stayed for 18,622 s: done by its steps, and never removed."""
-    course = course_of(*sizes)
-    pairs = [(follower(kit, name, course), course) for name in "abc"]
+    trajectory = trajectory_of(*sizes)
+    pairs = [(follower(kit, name, trajectory), trajectory) for name in "abc"]
     log = log_of(kit, kit.shuffle(often=0.3), *pairs)
     for job, _ in pairs:
         mine = [event for event in log if getattr(event, "job_id", None) == job.job_id]
         changed = [event.change for event in mine if isinstance(event, BatchChanged)]
-        assert [change.new_batch_size for change in changed] == list(course.batch_sizes[1:])
+        assert [change.new_batch_size for change in changed] == list(trajectory.batch_sizes[1:])
         assert [change.samples for change in changed] == [
-            pytest.approx(first * SAMPLES, abs=1) for first, _ in course.stages[1:]
+            pytest.approx(first * SAMPLES, abs=1) for first, _ in trajectory.stages[1:]
         ]
         assert sum(isinstance(event, JobFinished) for event in mine) == 1
     assert [event.at_s for event in log] == sorted(event.at_s for event in log)
@@ -117,9 +117,9 @@ def test_each_change_is_recorded_once_and_a_done_job_is_done(
 
 def test_the_exclusive_time_follows_the_course(kit) -> None:
     """rho's denominator follows the job's own batch sizes, not the static run of the trace."""
-    course = course_of(48, 48, 64, epochs=2.5)
-    job = follower(kit, "a", course)
-    log = log_of(kit, make("fifo", {}), (job, course))
+    trajectory = trajectory_of(48, 48, 64, epochs=2.5)
+    job = follower(kit, "a", trajectory)
+    log = log_of(kit, make("fifo", {}), (job, trajectory))
     (fair,) = [event for event in log if isinstance(event, JobReferenced)]
     (done,) = [event for event in log if isinstance(event, JobFinished)]
     alone_s = 2 * 21 * 0.48 + 0.5 * 16 * 0.64
@@ -129,25 +129,25 @@ def test_the_exclusive_time_follows_the_course(kit) -> None:
 
 
 def test_an_agent_reports_the_regimes_that_have_begun_and_nothing_that_will(kit) -> None:
-    course = course_of(*[16] * 4, *[32] * 4, *[64] * 4)
-    log = log_of(kit, make("optimus", {}), (follower(kit, "a", course), course))
+    trajectory = trajectory_of(*[16] * 4, *[32] * 4, *[64] * 4)
+    log = log_of(kit, make("optimus", {}), (follower(kit, "a", trajectory), trajectory))
     reports = [event.report for event in log if isinstance(event, JobReported)]
     assert len(reports) > 10
     for report in reports:
         done = report.progress_examples / SAMPLES
-        begun = [first for first, _ in course.stages if first <= done]
+        begun = [first for first, _ in trajectory.stages if first <= done]
         assert [regime.began_epoch for regime in report.regimes] == begun
         assert report.regimes[-1].batch_size == report.batch_size
         assert report.regimes[-1].epoch_s == pytest.approx(
-            course.steps_per_epoch(report.batch_size) * report.batch_size / 100
+            trajectory.steps_per_epoch(report.batch_size) * report.batch_size / 100
         )
         assert report.epoch == int(done)
         assert report.noise_scale is None
 
 
 def test_what_an_agent_measures_of_its_epochs_has_its_noise(kit) -> None:
-    course = course_of(*[16] * 12)
-    log = log_of(kit, make("optimus", {}), (follower(kit, "a", course), course), noise=0.1)
+    trajectory = trajectory_of(*[16] * 12)
+    log = log_of(kit, make("optimus", {}), (follower(kit, "a", trajectory), trajectory), noise=0.1)
     reports = [event.report for event in log if isinstance(event, JobReported)]
     times = np.array([report.regimes[0].epoch_s for report in reports])
     assert times.std() > 0

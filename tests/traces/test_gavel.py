@@ -38,8 +38,12 @@ def test_seven_columns(table: Write, profiles: Mapping[str, JobProfile]) -> None
     (job,) = read.jobs
     assert (job.submitted_s, job.requested_gpus, job.batch.mode) == (6.5, 1, BatchMode.FIXED)
     assert (job.batch.initial_batch_size, job.batch.max_batch_size) == (10, 10)
-    assert job.plan is not None
-    assert (job.plan.rule, job.plan.epochs, job.plan.samples_per_epoch) == ("static", 2.0, 59_675)
+    assert job.adaptation is not None
+    assert (job.adaptation.rule, job.adaptation.epochs, job.adaptation.samples_per_epoch) == (
+        "static",
+        2.0,
+        59_675,
+    )
 
 
 def test_ten_columns(table: Write, profiles: Mapping[str, JobProfile]) -> None:
@@ -48,22 +52,27 @@ def test_ten_columns(table: Write, profiles: Mapping[str, JobProfile]) -> None:
     assert (job.submitted_s, job.weight, job.requested_gpus) == (7.0, 3.0, 2)
     assert not job.gpus.elastic
     assert job.batch.initial_batch_size == 20
-    assert job.plan is not None
-    assert (job.plan.epochs, job.plan.samples_per_epoch) == (2.0, 2 * 59_675)
+    assert job.adaptation is not None
+    assert (job.adaptation.epochs, job.adaptation.samples_per_epoch) == (2.0, 2 * 59_675)
 
 
 def test_twelve_columns(table: Write, profiles: Mapping[str, JobProfile]) -> None:
     """The first job of the published 120: 134,583 steps of 5,968 an epoch, not rounded."""
     read = read_workload(table(TWELVE + "\n"), profiles)
     (job,) = read.jobs
-    course = read.courses[job.job_id]
+    trajectory = read.trajectories[job.job_id]
     assert job.batch.mode is BatchMode.SCHEDULE
-    assert course.stages == ((0, 10), (11, 20), (21, 40), (22, 10))
-    assert course.epochs == pytest.approx(134_583 / 5_968)
-    assert job.work_examples == job.work_samples == course.work_examples
-    assert job.plan is not None
-    assert job.plan.configurations == (10, 20, 40, 80)  # of the rule, not of this job's future
-    assert job.plan.starts == ()
+    assert trajectory.stages == ((0, 10), (11, 20), (21, 40), (22, 10))
+    assert trajectory.epochs == pytest.approx(134_583 / 5_968)
+    assert job.work_examples == job.work_samples == trajectory.work_examples
+    assert job.adaptation is not None
+    assert job.adaptation.configurations == (
+        10,
+        20,
+        40,
+        80,
+    )  # of the rule, not of this job's future
+    assert job.adaptation.starts == ()
 
 
 def test_a_job_without_a_speed_is_dropped_and_a_note_says_why(
@@ -120,9 +129,9 @@ def test_static_durations_are_those_of_the_trace(shared_data: Path) -> None:
     lines = read_text(shockwave / "traces" / "120jobs.trace.gz").splitlines()
     durations = [float(line.split("\t")[10]) for line in lines]
     for job, duration_s in zip(sorted(read.jobs, key=lambda job: job.name), durations, strict=True):
-        size, course = job.batch.initial_batch_size, read.courses[job.job_id]
+        size, trajectory = job.batch.initial_batch_size, read.trajectories[job.job_id]
         shape = (job.requested_gpus,)
         per_gpu = size / job.requested_gpus
         _, step_s = read.profile_of(job.job_id).times_s(shape, np.array([per_gpu]))
-        run_s = course.work_examples / course.rate_per_s(size, float(step_s[0]))
+        run_s = trajectory.work_examples / trajectory.rate_per_s(size, float(step_s[0]))
         assert run_s == pytest.approx(duration_s, abs=1.5)

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Float64, Int64
 from numpy.typing import NDArray
 
+from headway.core.adaptation import Adaptation, Regime
 from headway.core.ids import JobId, NodeId
-from headway.core.plans import BatchPlan, Regime
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -70,7 +70,9 @@ class BatchMode(StrEnum):
 
     OBSERVE = "observe"  # measure and report only
     FIXED = "fixed"  # keep the global batch, split it over GPUs and accumulation steps
-    SCHEDULE = "schedule"  # follow the job's own plan: a declared schedule, Accordion, noise scale
+    SCHEDULE = (
+        "schedule"  # follow the job's own adaptation: a declared schedule, Accordion, noise scale
+    )
     ADAPTIVE = "adaptive"  # choose (m, s) by goodput inside the owner's bounds
 
 
@@ -141,7 +143,9 @@ class JobSpec:
     work_examples: float | None = None  # scale-invariant examples to the end, if declared
     work_samples: float | None = None  # examples read by then at requested_batch_size, if declared
     launch: Launch | None = None
-    plan: BatchPlan | None = None  # how it changes its batch size by itself, where it says so
+    adaptation: Adaptation | None = (
+        None  # how it changes its batch size by itself, where it says so
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +178,7 @@ class JobReport:
     loss: float | None = None
     samples: int = 0  # examples read so far
     epoch: int = 0
-    regimes: tuple[Regime, ...] = ()  # begun so far, in order, where the job has a plan
+    regimes: tuple[Regime, ...] = ()  # begun so far, in order, of a job with an adaptation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,7 +224,7 @@ class Snapshot:
     round_s: float
     nodes: tuple[Node, ...]
     jobs: tuple[JobView, ...]  # by submission, then identifier
-    arrivals: int = 0  # counters that tell a planning policy whether its plan is stale
+    arrivals: int = 0  # counters that tell a planning policy whether its adaptation is stale
     departures: int = 0
     changes: int = 0  # nodes that came or went, batch sizes that changed
 

@@ -10,12 +10,12 @@ from typing import NamedTuple, final
 
 import numpy as np
 
+from headway.core.adaptation import Regime
 from headway.core.control.events import BatchChanged, Event, JobReported
 from headway.core.ids import JobId
 from headway.core.model.fit import OPTIMISM, Fit, fit
 from headway.core.model.lr import LrRule, scale_lr
 from headway.core.model.objective import Observations
-from headway.core.plans import Regime
 from headway.core.types import BatchChange, JobReport, Placement
 from headway.sim import following
 from headway.sim.oracle import Oracle
@@ -58,7 +58,7 @@ class Mind:
         self.noise_scale_error: float | None = None
         self.ran: Choice | None = None  # how the batch was split when it last ran
         self.wakes_s = math.inf  # when it next looks for a better split
-        self.regimes: tuple[Regime, ...] = ()  # begun so far, of a job with a course
+        self.regimes: tuple[Regime, ...] = ()  # begun so far, of a job with a trajectory
 
 
 @final

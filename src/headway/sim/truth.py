@@ -10,7 +10,7 @@ from headway.core.ids import JobId
 from headway.core.model.efficiency import efficiency
 from headway.core.types import Allocation, BatchContract, JobSpec
 from headway.traces.base import JobProfile, Shape, Workload
-from headway.traces.course import Course
+from headway.traces.trajectory import Trajectory
 
 
 class Choice(NamedTuple):
@@ -100,19 +100,23 @@ class JobTruth:
     """
 
     def __init__(
-        self, spec: JobSpec, profile: JobProfile, speeds: Speeds, course: Course | None = None
+        self,
+        spec: JobSpec,
+        profile: JobProfile,
+        speeds: Speeds,
+        trajectory: Trajectory | None = None,
     ) -> None:
         self.spec = spec
         self.profile = profile
         self.speeds = speeds
-        self.course = course
+        self.trajectory = trajectory
         self.turns: list[Turn] = []  # batch changes that nobody has been told of
         self.work = spec.work_examples or profile.work_examples
         self.ends = tuple(share * self.work for share in profile.epoch_ends)
-        if course is not None:
-            self.work, self.ends = course.work_examples, course.stage_ends
+        if trajectory is not None:
+            self.work, self.ends = trajectory.work_examples, trajectory.stage_ends
         self.progress = 0.0
-        self.stage = 0  # an epoch of the profile, or a stage of the course
+        self.stage = 0  # an epoch of the profile, or a stage of the trajectory
         self.samples = 0.0
         self.at_s = spec.submitted_s
         self.ready_s = math.inf  # when the first step on this allocation is made
@@ -146,29 +150,29 @@ class JobTruth:
     @property
     def epoch(self) -> int:
         """The epoch that it is in."""
-        if self.course is None:
+        if self.trajectory is None:
             return self.stage
-        return int(self.progress / self.course.samples_per_epoch)
+        return int(self.progress / self.trajectory.samples_per_epoch)
 
     @property
     def batch_size(self) -> int:
         """The batch size that it wants where no agent chooses one."""
-        if self.course is None:
+        if self.trajectory is None:
             return self.spec.requested_batch_size
-        return self.course.batch_sizes[self.stage]
+        return self.trajectory.batch_sizes[self.stage]
 
     @property
     def noise_scale(self) -> float | None:
-        """As measured now; a course says when the batch changes, and nothing of the noise."""
-        if self.speed is None or self.course is not None:
+        """As measured now; a trajectory says when the batch changes, and nothing of the noise."""
+        if self.speed is None or self.trajectory is not None:
             return None
         return self.speed.noise_scales[self.stage]
 
     def rate_per_s(self, speed: Speed) -> float:
         """Scale-invariant examples a second at this speed."""
-        if self.course is None:
+        if self.trajectory is None:
             return speed.rates_per_s[self.stage]
-        return self.course.rate_per_s(speed.batch_size, speed.step_s)
+        return self.trajectory.rate_per_s(speed.batch_size, speed.step_s)
 
     def epoch_ends_s(self) -> float:
         """When its present epoch, or stage, ends if nothing changes."""
@@ -186,7 +190,7 @@ class JobTruth:
             rate_per_s = self.rate_per_s(speed)
             end = self.ends[self.stage]
             needed_s = (end - self.progress) / rate_per_s
-            reads_per_s = speed.throughput_per_s if self.course is None else rate_per_s
+            reads_per_s = speed.throughput_per_s if self.trajectory is None else rate_per_s
             if at_s + needed_s > to_s:
                 self.progress += rate_per_s * (to_s - at_s)
                 self.samples += reads_per_s * (to_s - at_s)
@@ -201,10 +205,10 @@ class JobTruth:
         return None
 
     def _follow(self, at_s: float) -> None:
-        """A new stage of the course has its own batch size, from its first step on."""
-        if self.course is None or self.choice is None:
+        """A new stage of the trajectory has its own batch size, from its first step on."""
+        if self.trajectory is None or self.choice is None:
             return
-        before, first = self.choice, self.course.stages[self.stage][0]
+        before, first = self.choice, self.trajectory.stages[self.stage][0]
         after = split(self.spec.batch, self.batch_size, self.allocation.gpus)
         self.tune(after)
         self.turns.append(Turn(at_s, int(self.samples), first, before, after))
@@ -214,7 +218,7 @@ def truths(workload: Workload, speeds: Speeds) -> Mapping[JobId, JobTruth]:
     """The truth of every job of a workload."""
     return {
         job.job_id: JobTruth(
-            job, workload.profile_of(job.job_id), speeds, workload.courses.get(job.job_id)
+            job, workload.profile_of(job.job_id), speeds, workload.trajectories.get(job.job_id)
         )
         for job in workload.jobs
     }

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from headway.core.adaptation import Adaptation, Regime
 from headway.core.control.events import (
     BatchChanged,
     Change,
@@ -29,7 +30,6 @@ from headway.core.control.events import (
     RunOpened,
 )
 from headway.core.ids import JobId, NodeId
-from headway.core.plans import BatchPlan, Regime
 from headway.core.types import (
     Allocation,
     BatchChange,
@@ -120,8 +120,8 @@ def launches() -> SearchStrategy[Launch]:
 BATCHES, LAUNCHES = batch_contracts(), st.none() | launches()
 
 
-PLANS = st.builds(
-    BatchPlan,
+ADAPTATIONS = st.builds(
+    Adaptation,
     rule=st.sampled_from(["static", "accordion", "gns", "declared", "other"]),
     model=NAMES,
     configurations=st.lists(st.integers(1, 10**6), min_size=1, max_size=4).map(tuple),
@@ -166,7 +166,7 @@ def job_specs(
         work_examples=draw(st.none() | st.floats(1, 1e12)),
         work_samples=draw(st.none() | st.floats(1, 1e12)),
         launch=draw(LAUNCHES),
-        plan=draw(st.none() | PLANS),
+        adaptation=draw(st.none() | ADAPTATIONS),
     )
 
 

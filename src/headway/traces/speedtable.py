@@ -14,9 +14,9 @@ import numpy as np
 
 from headway.core.errors import InvalidInputError
 from headway.core.types import BatchContract, BatchMode
-from headway.traces.adaptation import EPOCH_EXAMPLES
 from headway.traces.measured import MAX_NOISE_SCALE, Curve, MeasuredProfile
 from headway.traces.rows import read_text
+from headway.traces.shockwave import EPOCH_EXAMPLES
 
 ALONE = "null"
 DEFAULT_TYPE = "v100"  # the one that Shockwave's authors measured anew

@@ -4,22 +4,22 @@ from collections.abc import Callable
 
 import pytest
 
-from headway.core.plans import BatchPlan, Regime
+from headway.core.adaptation import Adaptation, Regime
 
-Plan = Callable[..., BatchPlan]
+Make = Callable[..., Adaptation]
 Regimes = Callable[..., list[Regime]]
 
 
 @pytest.fixture
-def plan() -> Plan:
+def adaptation() -> Make:
     def make(
         *configurations: int,
         epochs: float = 100.0,
         rule: str = "gns",
         model: str = "LM",
         starts: tuple[float, ...] = (),
-    ) -> BatchPlan:
-        return BatchPlan(
+    ) -> Adaptation:
+        return Adaptation(
             rule=rule,
             model=model,
             configurations=configurations or (16, 32, 64, 128),

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import pytest
 
+from headway.core.adaptation import Adaptation, Regime
 from headway.core.ids import JobId
-from headway.core.plans import BatchPlan, Regime
 from headway.core.predict import foresight
-from headway.core.predict.foresight import Foresight, plan_of
+from headway.core.predict.foresight import Foresight, adaptation_of
 from headway.core.types import (
     NOTHING,
     BatchContract,
@@ -28,7 +28,7 @@ PARAMS = ThroughputParams(
     beta_node_s=0.0,
     gamma=1.0,
 )
-PLAN = BatchPlan(
+PLAN = Adaptation(
     rule="gns", model="LM", configurations=(10, 20), epochs=100.0, samples_per_epoch=1_000
 )
 
@@ -37,7 +37,7 @@ def view(
     name: str,
     *regimes: Regime,
     done: float = 0.0,
-    plan: BatchPlan | None = PLAN,
+    adaptation: Adaptation | None = PLAN,
     work_examples: float | None = None,
 ) -> JobView:
     report = JobReport(
@@ -60,7 +60,7 @@ def view(
         requested_gpus=1,
         requested_batch_size=10,
         work_examples=work_examples,
-        plan=plan,
+        adaptation=adaptation,
     )
     return JobView(
         spec=spec,
@@ -69,7 +69,7 @@ def view(
         restarts=0,
         max_gpus_held=1,
         first_started_s=0.0,
-        report=report if regimes or plan is None or done else None,
+        report=report if regimes or adaptation is None or done else None,
     )
 
 
@@ -126,14 +126,14 @@ def test_remaining_time_of_a_snapshots_jobs() -> None:
 
 
 def test_a_job_without_a_plan_is_one_long_epoch() -> None:
-    job = view("a", plan=None, done=1.0, work_examples=5_000.0)
-    assert plan_of(job).samples_per_epoch == 5_000
+    job = view("a", adaptation=None, done=1.0, work_examples=5_000.0)
+    assert adaptation_of(job).samples_per_epoch == 5_000
     found = Foresight().updated([job]).forecast([job], [1])
     assert found.remaining_s[0] == pytest.approx(0.8 * 500 * 0.2)
     assert found.spread_s[0] == 0.0
 
 
 def test_a_job_that_does_not_say_when_it_ends_runs_as_long_again() -> None:
-    job = view("a", plan=None, done=3.0)
+    job = view("a", adaptation=None, done=3.0)
     found = Foresight().updated([job]).forecast([job], [1])
     assert found.remaining_s[0] == pytest.approx(0.5 * 600 * 0.2)

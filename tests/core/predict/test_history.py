@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.core.plans import BatchPlan, Regime
+from headway.core.adaptation import Adaptation, Regime
 from headway.core.predict.history import History, Past, groups_of, moment, next_change, past
 
-Plan = Callable[..., BatchPlan]
+Make = Callable[..., Adaptation]
 Regimes = Callable[..., list[Regime]]
 LENGTHS = st.lists(st.integers(60, 400), min_size=2, max_size=6, unique=True)
 
@@ -30,8 +30,8 @@ def test_the_last_epoch_of_a_single_job_belongs_to_the_end() -> None:
     assert moment([(41.0, 60.0)], 100.0).at_epoch == 41.0
 
 
-def test_what_comes_first_comes_next(plan: Plan) -> None:
-    ladder = plan(16, 32, 64)
+def test_what_comes_first_comes_next(adaptation: Make) -> None:
+    ladder = adaptation(16, 32, 64)
     groups = groups_of(ladder)
     short = Past(groups=groups, epochs=45, done=45, sizes=(1.0, 2.0, 1.0), starts=(0.0, 11.0, 44.0))
     long = Past(groups=groups, epochs=90, done=90, sizes=(1.0, 2.0, 4.0), starts=(0.0, 11.0, 51.0))
@@ -43,18 +43,22 @@ def test_what_comes_first_comes_next(plan: Plan) -> None:
     assert next_change([long], (1.0, 2.0), 90, 51.0) is None  # it did not come
 
 
-def test_only_jobs_that_began_alike_and_tell_more_are_asked(plan: Plan, regimes: Regimes) -> None:
-    mine = plan(16, 32, 64)
+def test_only_jobs_that_began_alike_and_tell_more_are_asked(
+    adaptation: Make, regimes: Regimes
+) -> None:
+    mine = adaptation(16, 32, 64)
     running = past(mine, regimes((16, 0), (32, 11)), 20.0)
-    other = past(plan(16, 32, 64, model="ResNet-18"), regimes((16, 0), (32, 5), (64, 6)), 20.0)
+    other = past(
+        adaptation(16, 32, 64, model="ResNet-18"), regimes((16, 0), (32, 5), (64, 6)), 20.0
+    )
     history = History.of([running, other])
     assert history.like(mine, (1.0,)) == (running,)
     assert history.like(mine, (1.0, 2.0)) == ()  # it has not shown what follows
     assert history.like(mine, (1.0, 4.0)) == ()
 
 
-def test_a_job_that_ended_tells_that_nothing_came(plan: Plan, regimes: Regimes) -> None:
-    mine = plan(16, 32, 64, epochs=30.0)
+def test_a_job_that_ended_tells_that_nothing_came(adaptation: Make, regimes: Regimes) -> None:
+    mine = adaptation(16, 32, 64, epochs=30.0)
     ended = past(mine, regimes((16, 0), (32, 11)), 30.0)
     history = History.of([ended])
     assert history.like(mine, (1.0, 2.0)) == (ended,)
@@ -62,19 +66,19 @@ def test_a_job_that_ended_tells_that_nothing_came(plan: Plan, regimes: Regimes) 
 
 
 def test_jobs_of_another_width_serve_where_none_of_the_same_are(
-    plan: Plan, regimes: Regimes
+    adaptation: Make, regimes: Regimes
 ) -> None:
-    one, two = plan(16, 32), plan(32, 64)
+    one, two = adaptation(16, 32), adaptation(32, 64)
     narrow = past(one, regimes((16, 0), (32, 11)), 20.0)
     wide = past(two, regimes((32, 0), (64, 21)), 30.0)
     assert History.of([wide]).like(one, (1.0,)) == (wide,)
     assert History.of([wide, narrow]).like(one, (1.0,)) == (narrow,)
 
 
-def test_news_grow_with_every_regime_and_every_end(plan: Plan, regimes: Regimes) -> None:
-    mine = plan(16, 32)
-    courses = [(regimes((16, 0)), 5.0), (regimes((16, 0), (32, 11)), 12.0)]
-    courses.append((courses[1][0], 100.0))
-    news = [History.of([past(mine, *course)]).news(mine) for course in courses]
+def test_news_grow_with_every_regime_and_every_end(adaptation: Make, regimes: Regimes) -> None:
+    mine = adaptation(16, 32)
+    trajectories = [(regimes((16, 0)), 5.0), (regimes((16, 0), (32, 11)), 12.0)]
+    trajectories.append((trajectories[1][0], 100.0))
+    news = [History.of([past(mine, *trajectory)]).news(mine) for trajectory in trajectories]
     assert news[0] < news[1] < news[2]
     assert History().news(mine) == 0

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from headway.core.plans import BatchPlan, Regime
+from headway.core.adaptation import Adaptation, Regime
 from headway.core.predict.speed import Asked, epoch_times_s, measured_step_s, steps_per_epoch
 from headway.core.types import BatchContract, BatchMode, JobReport, ThroughputParams
 
-PLAN = BatchPlan(
+PLAN = Adaptation(
     rule="gns", model="LM", configurations=(10, 20, 40), epochs=30.0, samples_per_epoch=1_000
 )
 BATCH = BatchContract(
@@ -39,7 +39,9 @@ def report(*regimes: Regime) -> JobReport:
 
 
 def asked(*regimes: Regime, sizes: tuple[int, ...] = (10, 20, 40), gpus: int = 1) -> Asked:
-    return Asked(plan=PLAN, batch=BATCH, report=report(*regimes), batch_sizes=sizes, gpus=gpus)
+    return Asked(
+        adaptation=PLAN, batch=BATCH, report=report(*regimes), batch_sizes=sizes, gpus=gpus
+    )
 
 
 def test_what_has_not_run_comes_from_the_goodput_model() -> None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from headway.core.plans import BatchPlan, Regime
+from headway.core.adaptation import Adaptation, Regime
 
 NEAR_END = 0.98  # of a job, from which on it counts as run to its end
 ONE_SAW = 0.1  # relative error of a moment that a single job has shown
@@ -53,24 +53,24 @@ class Past:
         return len(self.sizes) > regimes or self.done >= NEAR_END * self.epochs
 
 
-def past(plan: BatchPlan, regimes: Sequence[Regime], done: float) -> Past:
+def past(adaptation: Adaptation, regimes: Sequence[Regime], done: float) -> Past:
     """What a job has shown after so many epochs."""
-    initial = plan.configurations[0]
+    initial = adaptation.configurations[0]
     return Past(
-        groups=groups_of(plan),
-        epochs=plan.epochs,
+        groups=groups_of(adaptation),
+        epochs=adaptation.epochs,
         done=done,
         sizes=tuple(regime.batch_size / initial for regime in regimes),
         starts=tuple(regime.began_epoch for regime in regimes),
     )
 
 
-def groups_of(plan: BatchPlan) -> Groups:
+def groups_of(adaptation: Adaptation) -> Groups:
     """The groups of a job."""
-    sizes, initial = plan.configurations, plan.configurations[0]
+    sizes, initial = adaptation.configurations, adaptation.configurations[0]
     return Groups(
-        exact=(plan.model, plan.rule, tuple(map(float, sizes))),
-        wide=(plan.model, plan.rule, tuple(size / initial for size in sizes)),
+        exact=(adaptation.model, adaptation.rule, tuple(map(float, sizes))),
+        wide=(adaptation.model, adaptation.rule, tuple(size / initial for size in sizes)),
     )
 
 
@@ -93,13 +93,13 @@ class History:
                 told[group] = told.get(group, 0) + news
         return cls({group: tuple(members) for group, members in groups.items()}, told)
 
-    def news(self, plan: BatchPlan) -> int:
-        """A number that grows with all that the groups of a plan learn."""
-        return sum(self.told.get(group, 0) for group in groups_of(plan))
+    def news(self, adaptation: Adaptation) -> int:
+        """A number that grows with all that the groups of a job learn."""
+        return sum(self.told.get(group, 0) for group in groups_of(adaptation))
 
-    def like(self, plan: BatchPlan, prefix: Sequence[float]) -> tuple[Past, ...]:
+    def like(self, adaptation: Adaptation, prefix: Sequence[float]) -> tuple[Past, ...]:
         """Those that tell what follows this beginning, from the nearest group that has any."""
-        for group in groups_of(plan):
+        for group in groups_of(adaptation):
             found = [one for one in self.groups.get(group, ()) if one.follows(prefix)]
             if any(one.tells_after(len(prefix)) for one in found):
                 return tuple(found)

@@ -21,7 +21,7 @@ class Unit(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BatchPlan:
+class Adaptation:
     """What an owner can say before training starts; never how long an adaptive regime will be."""
 
     rule: str  # a name that ``core.predict.rules`` knows: static, accordion, gns, declared, ...
@@ -40,14 +40,14 @@ def declared(
     epochs: float,
     samples_per_epoch: int,
     tokens_per_sample: int = 1,
-) -> BatchPlan:
-    """The plan of a schedule of (first, batch size): from so many epochs, samples or tokens on."""
+) -> Adaptation:
+    """That of a schedule of (first, batch size): from so many epochs, samples or tokens on."""
     per_epoch = {
         Unit.EPOCHS: 1,
         Unit.SAMPLES: samples_per_epoch,
         Unit.TOKENS: samples_per_epoch * tokens_per_sample,
     }[unit]
-    return BatchPlan(
+    return Adaptation(
         rule=DECLARED,
         model=model,
         configurations=tuple(size for _, size in schedule),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.traces.adaptation import DOUBLES_AT, LARGEST, MODES, Key, batch_sizes, configurations
+from headway.traces.shockwave import DOUBLES_AT, LARGEST, MODES, Key, batch_sizes, configurations
 
 KEYS = st.sampled_from([*DOUBLES_AT, Key("Transformer", 16, 1), Key("LM", 5, 8)])
 
