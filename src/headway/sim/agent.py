@@ -13,9 +13,10 @@ import numpy as np
 from headway.core.adaptation import Regime
 from headway.core.control.events import BatchChanged, Event, JobReported
 from headway.core.ids import JobId
-from headway.core.model.fit import OPTIMISM, Fit, fit
+from headway.core.model.choice import FITTERS
+from headway.core.model.fit import OPTIMISM, Fit, StepErrors
 from headway.core.model.lr import LrRule, scale_lr
-from headway.core.model.objective import Observations
+from headway.core.model.observations import Observations
 from headway.core.types import BatchChange, JobReport, Placement
 from headway.sim import following
 from headway.sim.oracle import Oracle
@@ -32,8 +33,8 @@ RULE = LrRule.ADASCALE
 class Configuration(NamedTuple):
     """What a step time depends on, as far as an agent tells its observations apart."""
 
-    gpus: int
-    nodes: int
+    at: Placement
+    gpu_type: str | None  # None: not told
     batch_per_gpu: int
 
 
@@ -71,14 +72,17 @@ class SimulatedAgents:
         listening: bool,
         noise: float,
         rng: np.random.Generator,
+        throughput: str = "linear",
         oracle: Oracle | None = None,
     ) -> None:
         self._listening = listening  # whether anything depends on what agents learn
         self._noise = noise
         self._rng = rng
+        self._fitter = FITTERS[throughput]
         self._oracle = oracle  # where agents need not learn how fast their jobs are
         self._minds: dict[JobId, Mind] = {}
         self._fits: dict[object, Fit] = {}
+        self._step_errors: dict[object, StepErrors] = {}
         self._tuner = Tuner()
 
     def start(self, job: JobTruth, *, adapts: bool) -> None:
@@ -120,9 +124,9 @@ class SimulatedAgents:
         self._measure(job, mind)
         ran, gain = job.choice, 1.0
         if mind.adapts and mind.fit is not None and ran is not None:
-            place = Placement(job.allocation.gpus, len(job.shape))
+            place, gpu_type = _place(job)
             choice, gain = self._tuner.kept_or_better(
-                job.spec.batch, mind.fit.params, mind.noise_scale, place, ran
+                job.spec.batch, mind.fit.params_on(gpu_type), mind.noise_scale, place, ran
             )
             if choice != ran:
                 job.tune(choice)
@@ -138,7 +142,7 @@ class SimulatedAgents:
             return ()
         mind = self._minds[job.spec.job_id]
         self._measure(job, mind)
-        return (JobReported(at_s=at_s, job_id=job.spec.job_id, report=_report(job, mind)),)
+        return (JobReported(at_s=at_s, job_id=job.spec.job_id, report=self._report(job, mind)),)
 
     def _first_choice(self, job: JobTruth, mind: Mind) -> Choice:
         batch, gpus = job.spec.batch, job.allocation.gpus
@@ -146,8 +150,8 @@ class SimulatedAgents:
             return split(batch, job.batch_size, gpus)
         if mind.fit is None or mind.noise_scale is None:
             return split(batch, batch.initial_batch_size, gpus)
-        place = Placement(gpus, len(job.shape))
-        return self._tuner.best(batch, mind.fit.params, mind.noise_scale, place)
+        place, gpu_type = _place(job)
+        return self._tuner.best(batch, mind.fit.params_on(gpu_type), mind.noise_scale, place)
 
     def _measure(self, job: JobTruth, mind: Mind) -> None:
         speed, choice = job.speed, job.choice
@@ -162,7 +166,7 @@ class SimulatedAgents:
                 noise_scale *= factors[2]
                 mind.noise_scale_error = noise_scale * self._noise
         mind.noise_scale = noise_scale
-        at = Configuration(job.allocation.gpus, len(job.shape), choice.batch_per_gpu)
+        at = Configuration(*_place(job), choice.batch_per_gpu)
         before = mind.seen.pop(at, None)  # so that the latest is the last
         count = mind.counts[at] = mind.counts.get(at, 0) + 1
         if before is not None and self._noise > 0:
@@ -174,10 +178,43 @@ class SimulatedAgents:
 
     def _fit(self, mind: Mind) -> None:
         mind.fitted = dict(mind.seen)
-        key = (tuple(mind.seen.items()), None if mind.fit is None else mind.fit.params)
+        last = None if mind.fit is None else (mind.fit.params, mind.fit.grad_by_type)
+        key = (tuple(mind.seen.items()), last)
         if key not in self._fits:
-            self._fits[key] = fit(_observations(mind.seen), mind.fit, optimism=OPTIMISM)
+            seen = _observations(mind.seen)
+            self._fits[key] = self._fitter(seen, mind.fit, optimism=OPTIMISM)
         mind.fit = self._fits[key]
+
+    def _report(self, job: JobTruth, mind: Mind) -> JobReport:
+        choice, fitted = job.choice or Choice(0, 0, 0), mind.fit or Fit()
+        place, gpu_type = _place(job)
+        key = (fitted.doubt, place, gpu_type, choice)
+        if key not in self._step_errors:
+            self._step_errors[key] = fitted.step_errors(
+                place,
+                batch_per_gpu=choice.batch_per_gpu,
+                accum_steps=choice.accum_steps,
+                gpu_type=gpu_type,
+            )
+        error = self._step_errors[key]
+        return JobReport(
+            throughput=fitted.params_on(gpu_type),
+            noise_scale=mind.noise_scale,
+            progress_examples=job.progress,
+            batch_per_gpu=choice.batch_per_gpu,
+            accum_steps=choice.accum_steps,
+            batch_size=choice.batch_size,
+            restart_s=job.restart_s,
+            fit_error=fitted.error if math.isfinite(fitted.error) else None,
+            noise_scale_error=mind.noise_scale_error,
+            samples=int(job.samples),
+            epoch=job.epoch,
+            regimes=mind.regimes,
+            grad_by_type=fitted.grad_by_type,
+            step_error=error.here,
+            step_error_doubled=error.doubled,
+            fit_trouble=fitted.trouble,
+        )
 
 
 def _ripens_s(job: JobTruth) -> float:
@@ -196,37 +233,27 @@ def _moved(fitted: Times | None, now: Times) -> bool:
     return any(abs(math.log(new / old)) > MOVED for old, new in zip(fitted, now, strict=True))
 
 
+def _place(job: JobTruth) -> tuple[Placement, str]:
+    """Where it runs and on what type of GPU, as far as its agent is told."""
+    return job.told, job.site.gpu_type
+
+
 def _observations(seen: dict[Configuration, Times]) -> Observations:
-    gpus, nodes, batch = np.array(list(seen), dtype=np.int64).T
+    batch = np.array([one.batch_per_gpu for one in seen], dtype=np.float64)
     pass_s, synced_s = np.array(list(seen.values()), dtype=np.float64).T
     weight = np.ones(len(seen))
     weight[-1] = LATEST_WEIGHT
+    types = [one.gpu_type for one in seen if one.gpu_type is not None]
     return Observations(
-        gpus=gpus,
-        nodes=nodes,
-        batch_per_gpu=batch.astype(np.float64),
+        gpus=np.array([one.at.gpus for one in seen], dtype=np.int64),
+        nodes=np.array([one.at.nodes for one in seen], dtype=np.int64),
+        racks=np.array([one.at.racks for one in seen], dtype=np.int64),
+        batch_per_gpu=batch,
         accum_steps=np.zeros(len(seen)),
         grad_s=pass_s,
         step_s=synced_s,
         weight=weight,
-    )
-
-
-def _report(job: JobTruth, mind: Mind) -> JobReport:
-    choice, fitted = job.choice or Choice(0, 0, 0), mind.fit or Fit()
-    return JobReport(
-        throughput=fitted.params,
-        noise_scale=mind.noise_scale,
-        progress_examples=job.progress,
-        batch_per_gpu=choice.batch_per_gpu,
-        accum_steps=choice.accum_steps,
-        batch_size=choice.batch_size,
-        restart_s=job.restart_s,
-        fit_error=fitted.error if math.isfinite(fitted.error) else None,
-        noise_scale_error=mind.noise_scale_error,
-        samples=int(job.samples),
-        epoch=job.epoch,
-        regimes=mind.regimes,
+        gpu_type=types if len(types) == len(seen) else None,
     )
 
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from headway.core.ids import JobId
 from headway.core.model.efficiency import efficiency
-from headway.core.types import Allocation, BatchContract, JobSpec
+from headway.core.types import Allocation, BatchContract, FloatArray, JobSpec, Placement
+from headway.sim.hardware import Hardware, Site
 from headway.traces.base import JobProfile, Shape, Workload
 from headway.traces.trajectory import Trajectory
 
@@ -58,24 +59,30 @@ def split(batch: BatchContract, batch_size: int, gpus: int) -> Choice:
 class Speeds:
     """Looks speeds up in profiles and remembers them: few are distinct, and many are asked for."""
 
-    def __init__(self) -> None:
-        self._known: dict[tuple[str, int, Shape, Choice], Speed] = {}
+    def __init__(self, hardware: Hardware | None = None) -> None:
+        self._hardware = hardware or Hardware()
+        self._known: dict[tuple[str, int, Site, Choice], Speed] = {}
         self.outside: set[tuple[str, Shape, int]] = set()  # queries beyond what was measured
 
-    def of(self, profile: JobProfile, initial_batch_size: int, shape: Shape, at: Choice) -> Speed:
+    def of(self, profile: JobProfile, initial_batch_size: int, site: Site, at: Choice) -> Speed:
         """The speed of a job of this profile, efficiency counted from its initial batch size."""
-        key = (profile.name, initial_batch_size, shape, at)
+        key = (profile.name, initial_batch_size, site, at)
         speed = self._known.get(key)
         if speed is None:
-            if not profile.measured(shape, at.batch_per_gpu):
-                self.outside.add((profile.name, shape, at.batch_per_gpu))
-            speed = self._known[key] = _speed(profile, initial_batch_size, shape, at)
+            if not profile.measured(site.shape, at.batch_per_gpu):
+                self.outside.add((profile.name, site.shape, at.batch_per_gpu))
+            times_s = self._hardware.times_s(profile, site, np.array([float(at.batch_per_gpu)]))
+            speed = self._known[key] = _speed(profile, initial_batch_size, times_s, at)
         return speed
 
 
-def _speed(profile: JobProfile, initial_batch_size: int, shape: Shape, at: Choice) -> Speed:
-    passes_s, synced_s = profile.times_s(shape, np.array([float(at.batch_per_gpu)]))
-    pass_s, last_s = float(passes_s[0]), float(synced_s[0])
+def _speed(
+    profile: JobProfile,
+    initial_batch_size: int,
+    times_s: tuple[FloatArray, FloatArray],
+    at: Choice,
+) -> Speed:
+    pass_s, last_s = float(times_s[0][0]), float(times_s[1][0])
     step_s = at.accum_steps * pass_s + last_s
     noise = profile.noise_scales(np.array([float(at.batch_size)]))[:, 0]
     worth = efficiency(noise, initial_batch_size, at.batch_size)
@@ -121,19 +128,30 @@ class JobTruth:
         self.at_s = spec.submitted_s
         self.ready_s = math.inf  # when the first step on this allocation is made
         self.restart_s: float | None = None  # how long it took to get there
+        self.restart_factor = 1.0  # times the usual restart delay
         self.started = False  # whether that has been said
+        self.pace = 1.0  # share of its speed that its neighbours leave it
         self.allocation = Allocation()
-        self.shape: Shape = ()
+        self.site = Site()
+        self.told = Placement(0, 0)  # as far as its agent knows
         self.generation = 0
         self.choice: Choice | None = None
         self.speed: Speed | None = None
 
     def hold(
-        self, allocation: Allocation, generation: int, *, now_s: float, restart_s: float
+        self,
+        allocation: Allocation,
+        generation: int,
+        *,
+        site: Site,
+        told: Placement,
+        now_s: float,
+        restart_s: float,
     ) -> None:
         """Give it GPUs; it makes no progress before it has restarted on them."""
         self.allocation = allocation
-        self.shape = tuple(count for _, count in allocation.per_node)
+        self.site = site
+        self.told = told
         self.generation = generation
         self.at_s = now_s
         self.ready_s = now_s + restart_s
@@ -144,7 +162,7 @@ class JobTruth:
         """Split its batch like this from now on."""
         self.choice = choice
         self.speed = self.speeds.of(
-            self.profile, self.spec.batch.initial_batch_size, self.shape, choice
+            self.profile, self.spec.batch.initial_batch_size, self.site, choice
         )
 
     @property
@@ -169,10 +187,10 @@ class JobTruth:
         return self.speed.noise_scales[self.stage]
 
     def rate_per_s(self, speed: Speed) -> float:
-        """Scale-invariant examples a second at this speed."""
+        """Scale-invariant examples a second at this speed, as far as its neighbours leave it."""
         if self.trajectory is None:
-            return speed.rates_per_s[self.stage]
-        return self.trajectory.rate_per_s(speed.batch_size, speed.step_s)
+            return self.pace * speed.rates_per_s[self.stage]
+        return self.pace * self.trajectory.rate_per_s(speed.batch_size, speed.step_s)
 
     def epoch_ends_s(self) -> float:
         """When its present epoch, or stage, ends if nothing changes."""
@@ -190,7 +208,9 @@ class JobTruth:
             rate_per_s = self.rate_per_s(speed)
             end = self.ends[self.stage]
             needed_s = (end - self.progress) / rate_per_s
-            reads_per_s = speed.throughput_per_s if self.trajectory is None else rate_per_s
+            reads_per_s = rate_per_s
+            if self.trajectory is None:
+                reads_per_s = self.pace * speed.throughput_per_s
             if at_s + needed_s > to_s:
                 self.progress += rate_per_s * (to_s - at_s)
                 self.samples += reads_per_s * (to_s - at_s)

@@ -25,7 +25,9 @@ class Tuner:
         """The choice of the greatest goodput by this model."""
         key = (batch, params, noise_scale, at)
         if key not in self._best:
-            found = best(_models(batch, params, noise_scale), [at.gpus], [at.nodes > 1])
+            found = best(
+                _models(batch, params, noise_scale), [at.gpus], [at.locality], nodes=[at.nodes]
+            )
             # where no legal batch can be split so, the least that gives each GPU something
             chosen = _choice(found) or split(batch, batch.initial_batch_size, at.gpus)
             self._best[key] = chosen
@@ -47,14 +49,13 @@ class Tuner:
 
 
 def _kept_or_better(models: JobModels, at: Placement, now: Choice) -> tuple[Choice, float]:
-    gpus, several_nodes = [at.gpus], [at.nodes > 1]
-    found = keep_unless_better(models, gpus, several_nodes, now.batch_per_gpu, now.accum_steps)
+    gpus, locality, nodes = [at.gpus], [at.locality], [at.nodes]
+    m, s = now.batch_per_gpu, now.accum_steps
+    found = keep_unless_better(models, gpus, locality, m, s, nodes=nodes)
     chosen = _choice(found)
     if chosen is None or chosen[:2] == now[:2]:
         return now, 1.0
-    present_per_s = float(
-        goodput_at(models, gpus, several_nodes, now.batch_per_gpu, now.accum_steps)[0, 0]
-    )
+    present_per_s = float(goodput_at(models, gpus, locality, m, s, nodes=nodes)[0, 0])
     gain = float(found.goodput_per_s[0, 0]) / present_per_s if present_per_s > 0 else 1.0
     return chosen, gain
 
