@@ -78,14 +78,8 @@ def test_progress_is_exact_however_time_is_cut(
     """The published simulator rounds epochs up at each change; here it ends when its epochs do."""
     trajectory = trajectory_of(*sizes, epochs=len(sizes) - 1 + part)
     job = JobTruth(follower(kit, "a", trajectory), kit.toy(), Speeds(), trajectory)
-    job.hold(
-        Allocation.of({NodeId("n0"): 1}),
-        1,
-        site=Site((1,)),
-        told=Placement(1, 1),
-        now_s=0.0,
-        restart_s=2.0,
-    )
+    held = Allocation.of({NodeId("n0"): 1})
+    job.hold(held, 1, site=Site((1,)), told=held.placement, now_s=0.0, restart_s=2.0)
     job.tune(split(job.spec.batch, job.batch_size, 1))
     expected_s = 2.0 + sum(
         epochs * trajectory.steps_per_epoch(size) * size / 100.0

@@ -1,7 +1,6 @@
 """Hypothesis strategies for the words of the domain: clusters, jobs, reports, single events.
 
-Every value is valid by itself. ``headway.testing.histories`` has events in an order that can
-really happen.
+Every value is valid by itself; ``headway.testing.histories`` has events in a possible order.
 """
 
 from collections.abc import Sequence
