@@ -18,7 +18,7 @@ import click
 import numpy as np
 
 from headway.core.adaptation import Adaptation, Regime
-from headway.core.predict.calibration import calibration
+from headway.core.predict.calibration import Calibration, calibration
 from headway.core.predict.forecast import forecast
 from headway.core.predict.history import History, Past, past
 from headway.core.predict.outlook import outlook
@@ -147,7 +147,7 @@ def ancestor_s(job: Job, epoch: int) -> float:
 
     It knows which sizes the job will have. Epochs run are added to a uniform prior, the sum is
     scaled back to the job's epochs, the epochs run are taken away, and what is left is scaled to
-    the epochs that are left (ANCESTORS: uw-mad-dash/shockwave, JobMetaData.py).
+    the epochs that are left (uw-mad-dash/shockwave, scheduler/JobMetaData.py).
     """
     modes = sorted(set(job.sizes))
     seen = job.sizes[: epoch + 1]
@@ -189,12 +189,12 @@ def history(job: Job, epoch: int, others: Sequence[Job], prior: str) -> History:
     return History.of(one for one in shown if one is not None)
 
 
-def measured(jobs: Sequence[Job], prior: str) -> dict[str, object]:
+def measured(jobs: Sequence[Job], prior: str) -> list[Calibration]:
     """Error and calibration of the forecast at each share."""
     groups: dict[tuple[str, str, str], list[Job]] = {}
     for job in jobs:
         groups.setdefault((job.trace, job.adaptation.model, job.adaptation.rule), []).append(job)
-    errors, bars = [], []
+    found_at = []
     for share in SHARES:
         rows = []
         for job in (job for job in jobs if job.changes):
@@ -206,9 +206,8 @@ def measured(jobs: Sequence[Job], prior: str) -> dict[str, object]:
             rows.append((found.remaining_s[0], found.spread_s[0], job.left_s(epoch)))
         quality = calibration(*np.array(rows).T, tolerance=MET)
         assert quality is not None
-        errors.append(quality.mean_error)
-        bars.append(asdict(quality))
-    return {"error": errors, "calibration": bars}
+        found_at.append(quality)
+    return found_at
 
 
 @click.command()
@@ -219,25 +218,34 @@ def main(data: Path, as_json: bool) -> None:
     jobs = jobs_of(data)
     changing = [job for job in jobs if job.changes]
     yardsticks = {name: yardstick(name, changing) for name in YARDSTICKS}
-    answer: dict[str, object] = {
-        "jobs": len(jobs),
-        "changing": len(changing),
-        "shares": SHARES,
-        "yardsticks": yardsticks,
-        "bar": [min(column) for column in zip(*yardsticks.values(), strict=True)],
-        "forecast": {prior: measured(jobs, prior) for prior in PRIORS},
-    }
-    click.echo(json.dumps(answer) if as_json else _table(answer))
+    bar = [min(column) for column in zip(*yardsticks.values(), strict=True)]
+    found = {prior: measured(jobs, prior) for prior in PRIORS}
+    errors = {prior: [each.mean_error for each in row] for prior, row in found.items()}
+    if as_json:
+        answer = {
+            "jobs": len(jobs),
+            "changing": len(changing),
+            "shares": SHARES,
+            "yardsticks": yardsticks,
+            "bar": bar,
+            "forecast": {
+                prior: {"error": errors[prior], "calibration": [asdict(each) for each in row]}
+                for prior, row in found.items()
+            },
+        }
+        click.echo(json.dumps(answer))
+        return
+    click.echo(f"{len(changing)} of {len(jobs)} jobs change; mean error in %")
+    for name, row in {**yardsticks, "best of these": bar, **errors}.items():
+        _say(f"forecast, {name} prior" if name in errors else name, row)
+    click.echo("truths inside one and inside two spreads, in %")
+    for prior, qualities in found.items():
+        _say(f"{prior} prior, one", [each.within_one for each in qualities])
+        _say(f"{prior} prior, two", [each.within_two for each in qualities])
 
 
-def _table(answer: Mapping[str, object]) -> str:
-    rows = {**answer["yardsticks"], "best of these": answer["bar"]}  # type: ignore[dict-item]
-    for prior, found in answer["forecast"].items():  # type: ignore[attr-defined]
-        rows[f"forecast, {prior} prior"] = found["error"]
-    lines = [f"{answer['changing']} of {answer['jobs']} jobs change; mean error in %"]
-    for name, errors in rows.items():
-        lines.append(f"{name:24}" + "".join(f"{100 * error:7.1f}" for error in errors))
-    return "\n".join(lines)
+def _say(name: str, shares: Sequence[float]) -> None:
+    click.echo(f"{name:24}" + "".join(f"{100 * share:7.1f}" for share in shares))
 
 
 if __name__ == "__main__":
