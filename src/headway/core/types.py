@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 from numpy.typing import NDArray
 
+from headway.core.adaptation import Adaptation, Regime
 from headway.core.ids import JobId, NodeId
 from headway.core.scale import Scaling
 from headway.core.theta import GradTime, Locality, ThroughputKind, ThroughputParams
@@ -80,6 +81,9 @@ class BatchMode(StrEnum):
 
     OBSERVE = "observe"  # measure and report only
     FIXED = "fixed"  # keep the global batch, split it over GPUs and accumulation steps
+    SCHEDULE = (
+        "schedule"  # follow the job's own adaptation: a declared schedule, Accordion, noise scale
+    )
     ADAPTIVE = "adaptive"  # choose (m, s) by goodput inside the owner's bounds
 
 
@@ -150,6 +154,7 @@ class JobSpec:
     work_examples: float | None = None  # scale-invariant examples to the end, if declared
     work_samples: float | None = None  # examples read by then at requested_batch_size, if declared
     launch: Launch | None = None
+    adaptation: Adaptation | None = None  # how it changes its batch size by itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,6 +178,7 @@ class JobReport:
     step_error: float | None = None  # relative standard error of a step as predicted, here
     step_error_doubled: float | None = None  # on twice the GPUs; None: nothing like it was tried
     fit_trouble: str = ""  # why the last fit failed; what is said of the speed is older then
+    regimes: tuple[Regime, ...] = ()  # begun so far, in order, of a job with an adaptation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

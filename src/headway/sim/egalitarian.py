@@ -18,20 +18,21 @@ import numpy as np
 
 from headway.core.control.events import JobReferenced
 from headway.core.ids import JobId
-from headway.core.model.efficiency import efficiency
-from headway.core.types import BatchContract, Float64, FloatArray, JobSpec, Node
+from headway.core.types import Float64, FloatArray, JobSpec, Node
 from headway.sim.cluster import Cluster
 from headway.sim.hardware import Hardware, Site
-from headway.sim.truth import Choice, split
+from headway.sim.rates import best_rates_per_s
 from headway.traces.base import JobProfile, Workload
-
-GRID = 40  # per-GPU batches tried between the bounds, beside the bounds themselves
+from headway.traces.trajectory import Trajectory
 
 
 def references(workload: Workload, cluster: Cluster) -> tuple[JobReferenced, ...]:
     """The egalitarian and the exclusive time of every job, as events at time 0."""
     curves = _Curves(cluster)
-    jobs = [curves.of(job, workload.profile_of(job.job_id)) for job in workload.jobs]
+    jobs = [
+        curves.of(job, workload.profile_of(job.job_id), workload.trajectories.get(job.job_id))
+        for job in workload.jobs
+    ]
     finished_s = _fluid(jobs, cluster.gpus)
     return tuple(
         JobReferenced(
@@ -137,15 +138,23 @@ class _Curves:
         self._hardware = cluster.hardware
         self._known: dict[object, FloatArray] = {}
 
-    def of(self, job: JobSpec, profile: JobProfile) -> FluidJob:
+    def of(
+        self, job: JobSpec, profile: JobProfile, trajectory: Trajectory | None = None
+    ) -> FluidJob:
         """A job with its curve."""
         fixed = None if job.batch.adapts else job.requested_batch_size
-        key = (profile.name, job.batch, job.gpus, fixed)
+        stages = (
+            None if trajectory is None else (trajectory.samples_per_epoch, trajectory.batch_sizes)
+        )
+        key = (profile.name, job.batch, job.gpus, fixed, stages)
         if key not in self._known:
-            self._known[key] = self._rates(job, profile)
+            self._known[key] = self._rates(job, profile, trajectory)
         exact = self._known[key]
-        ends = np.array(profile.epoch_ends)
-        work = np.diff(ends, prepend=0.0) * (job.work_examples or profile.work_examples)
+        if trajectory is None:
+            ends = np.array(profile.epoch_ends) * (job.work_examples or profile.work_examples)
+        else:
+            ends = np.array(trajectory.stage_ends)
+        work = np.diff(ends, prepend=0.0)
         alone = exact[:, min(job.requested_gpus, exact.shape[1] - 1)]
         return FluidJob(
             job_id=job.job_id,
@@ -155,17 +164,24 @@ class _Curves:
             exclusive_s=float((work / alone).sum()),
         )
 
-    def _rates(self, job: JobSpec, profile: JobProfile) -> FloatArray:
-        """Best rate in each epoch on 0, 1, ... GPUs; 0 where the job may not hold so many."""
+    def _rates(
+        self, job: JobSpec, profile: JobProfile, trajectory: Trajectory | None
+    ) -> FloatArray:
+        """Best rate in each epoch on 0, 1, ... GPUs; 0 where the job may not hold so many.
+
+        A job with a trajectory has stages in the place of epochs.
+        """
         most = min(job.gpus.max_gpus, self._gpus)
-        rates = np.zeros((len(profile.epoch_ends), most + 1))
+        stages = len(profile.epoch_ends if trajectory is None else trajectory.stages)
+        rates = np.zeros((stages, most + 1))
         for nodes in self._types:
             there = sum(node.gpus for node in nodes)
             of_type = np.zeros_like(rates)
             for gpus in job.gpus.allowed(most):
                 if gpus <= there:
-                    of_type[:, gpus] = _best(
-                        job, profile, _site(nodes, gpus, self._hardware), self._hardware
+                    site = _site(nodes, gpus, self._hardware)
+                    of_type[:, gpus] = best_rates_per_s(
+                        job, profile, trajectory, site, self._hardware
                     )
                 else:
                     of_type[:, gpus] = of_type.max(axis=1)
@@ -206,55 +222,6 @@ def _site(nodes: Sequence[Node], gpus: int, hardware: Hardware) -> Site:
         gpus -= node.gpus
     racks = {hardware.rack_of(node) for node in nodes[: len(shape)]}
     return Site(tuple(shape), nodes[0].gpu_type, len(racks))
-
-
-def _best(
-    job: JobSpec, profile: JobProfile, site: Site, hardware: Hardware
-) -> Float64[FloatArray, " epochs"]:
-    """The best rate in each epoch over all ways to split the batch that the contract allows."""
-    gpus = sum(site.shape)
-    if job.batch.adapts:
-        batches, steps, sizes = _choices(job.batch, gpus)
-    else:
-        batches, steps, sizes = _only(split(job.batch, job.requested_batch_size, gpus))
-    pass_s, last_s = hardware.times_s(profile, site, batches)
-    worth = efficiency(
-        profile.noise_scales(sizes), job.batch.initial_batch_size, sizes[np.newaxis, :]
-    )
-    best: FloatArray = (sizes / (steps * pass_s + last_s) * worth).max(axis=1)
-    return best
-
-
-def _choices(batch: BatchContract, gpus: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Per-GPU batches, accumulation steps and batch sizes worth trying on so many GPUs.
-
-    Accumulation pays only when memory is full or the largest batch size cuts the last pass,
-    so for it only those two per-GPU batches are tried.
-    """
-    low, high = batch.min_batch_per_gpu, batch.max_batch_per_gpu
-    first = [*np.geomspace(low, high, GRID), batch.initial_batch_size / gpus]
-    tried = [(round(m), 0) for m in first]
-    for steps in range(batch.max_accum_steps + 1):
-        each = batch.max_batch_size // (gpus * (steps + 1))
-        least = -(-batch.initial_batch_size // (gpus * (steps + 1)))
-        tried += [(min(high, each), steps), (max(low, least), steps)]
-    kept = sorted(
-        {
-            (m, steps)
-            for m, steps in tried
-            if low <= m <= high
-            and batch.initial_batch_size <= gpus * m * (steps + 1) <= batch.max_batch_size
-        }
-    )
-    if not kept:  # where no legal batch can be split so, the least that gives each GPU something
-        return _only(split(batch, batch.initial_batch_size, gpus))
-    m, steps = np.array(kept, dtype=np.float64).T
-    return m, steps, gpus * m * (steps + 1)
-
-
-def _only(choice: Choice) -> tuple[FloatArray, FloatArray, FloatArray]:
-    m, steps, size = np.array([choice], dtype=np.float64).T
-    return m, steps, size
 
 
 def _concave(rates: Float64[FloatArray, " shares"]) -> Float64[FloatArray, " shares"]:

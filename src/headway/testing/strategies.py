@@ -1,7 +1,6 @@
 """Hypothesis strategies for the words of the domain: clusters, jobs, reports, single events.
 
-Every value is valid by itself. ``headway.testing.histories`` has events in an order that can
-really happen.
+Every value is valid by itself; ``headway.testing.histories`` has events in a possible order.
 """
 
 from collections.abc import Sequence
@@ -46,6 +45,7 @@ from headway.core.types import (
     ThroughputKind,
     ThroughputParams,
 )
+from headway.testing.adaptations import adaptations, regimes
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), max_size=12)
 JOB_IDS = st.sampled_from([JobId(f"job-{letter}") for letter in "abcdef"])
@@ -154,6 +154,7 @@ def job_specs(
         work_examples=draw(st.none() | st.floats(1, 1e12)),
         work_samples=draw(st.none() | st.floats(1, 1e12)),
         launch=draw(LAUNCHES),
+        adaptation=draw(st.none() | adaptations()),
     )
 
 
@@ -210,6 +211,7 @@ def job_reports() -> SearchStrategy[JobReport]:
         step_error=maybe,
         step_error_doubled=maybe,
         fit_trouble=NAMES,
+        regimes=regimes(),
     )
 
 
