@@ -46,6 +46,7 @@ class Loop:
             nodes=context.nodes,
             initial_batch_size=contract.initial_batch_size,
             halves=contract.adapts and orders.adapts,
+            gpu_type=context.gpu_type,
         )
         self.tuner = Tuner(
             contract,
@@ -53,6 +54,8 @@ class Loop:
             workers=context.workers,
             nodes=context.nodes,
             clock=time.perf_counter,
+            gpu_type=context.gpu_type,
+            throughput=context.throughput,
         )
         self.rule = LrRule.ADASCALE
         self.loader: ElasticLoader | None = None
@@ -210,7 +213,7 @@ class Loop:
         if self.context.first:
             self.tuner.refit(self.meter.history)
             self._look_for_better()
-            self.desk.report(self.cursor, self._split, self.meter.noise, self.tuner.fit)
+            self.desk.report(self.cursor, self._split, self.meter.noise, self.tuner)
 
     # the step boundary
 

@@ -8,9 +8,18 @@ from typing import Any, final
 from headway.agent.plan import Split
 from headway.agent.timing import History
 from headway.core.errors import InvalidInputError
-from headway.core.model.fit import OPTIMISM, Fit, fit
-from headway.core.model.goodput import JobModels, goodput_at, keep_unless_better
-from headway.core.types import BatchContract, BatchMode, JobReport, ThroughputParams
+from headway.core.model.choice import FITTERS
+from headway.core.model.fit import OPTIMISM, Fit, StepErrors
+from headway.core.model.goodput import JobModels
+from headway.core.model.refine import Measured, refine
+from headway.core.types import (
+    BatchContract,
+    BatchMode,
+    JobReport,
+    Placement,
+    ThroughputKind,
+    ThroughputParams,
+)
 
 GROWTH = 4  # at most this much in one change: phi far above the measured batch is a guess
 LEAST_STEPS = 20  # between two changes, so that the present choice was measured
@@ -37,14 +46,19 @@ class Tuner:
         workers: int,
         nodes: int,
         clock: Callable[[], float],
+        gpu_type: str | None = None,
+        throughput: str = "linear",
     ) -> None:
         self.tunes = tunes and contract.adapts
         self.fit = Fit()
+        self.fits = 0  # how often one was made, or tried
+        self._fitter = FITTERS[throughput]
         self._contract = contract
         self._workers = workers
-        self._several_nodes = nodes > 1
+        self._gpu_type = gpu_type
+        self._at = Placement(workers, nodes)
+        self._measured = Measured.of(None, self._at)
         self._clock = clock
-        self._fitted_changes = -1
         self._next_fit_s = 0.0
 
     def start(self, batch_size: int) -> Split:
@@ -69,23 +83,25 @@ class Tuner:
         return Split(batch_size, self._workers, -(-share // passes))
 
     def refit(self, history: History) -> None:
-        """Fit theta_sys if there is something new and the last fit is long enough ago."""
+        """Fit theta_sys if something changed and the last fit is long enough ago."""
         now_s = self._clock()
-        if history.changes == self._fitted_changes or now_s < self._next_fit_s:
+        if now_s < self._next_fit_s or not history.news:
             return
         observations = history.observations()
         if observations is None:
             return
+        self._measured = Measured.of(observations, self._at, self._gpu_type)
         last = self.fit if isfinite(self.fit.error) else None
-        self.fit = fit(observations, last, optimism=OPTIMISM)
-        self._fitted_changes = history.changes
+        self.fit = self._fitter(observations, last, optimism=OPTIMISM)
+        self.fits += 1
+        history.fitted()
         after_s = self._clock()
         self._next_fit_s = after_s + (after_s - now_s) / FIT_SHARE
 
     def choose(
         self, split: Split, noise_scale: float | None, *, samples: int | None = None
     ) -> Change | None:
-        """A choice that is predicted to be at least 5 % better than the present one, if any.
+        """A choice that is predicted to be better than the present one by enough, if any.
 
         ``samples`` of an epoch: no step reads more.
         """
@@ -96,21 +112,28 @@ class Tuner:
         if samples is not None:
             most = max(min(most, samples), contract.initial_batch_size)
         within = replace(contract, max_batch_size=most)
-        models = JobModels.of([(within, self._as_report(split, noise_scale))])
-        found = keep_unless_better(models, self._workers, self._several_nodes, m, s)
-        best_m, best_s = int(found.batch_per_gpu[0, 0]), int(found.accum_steps[0, 0])
-        if best_m == 0 or (best_m, best_s) == (m, s):
+        models = JobModels.of([(within, self._as_report(split, noise_scale))], self._gpu_type)
+        found = refine(models, self._at, self._measured, (m, s))
+        if found is None or found[:2] == (m, s):
             return None
-        present = goodput_at(models, self._workers, self._several_nodes, m, s)[0, 0]
-        # the present choice may not be among the legal ones, for example just after a resize
-        gain = float(found.goodput_per_s[0, 0] / present) if present > 0 else 1.0
-        return Change(Split(int(found.batch_size[0, 0]), self._workers, best_m), gain)
+        batch_per_gpu, accum_steps, gain = found
+        size = self._workers * batch_per_gpu * (accum_steps + 1)
+        return Change(Split(size, self._workers, batch_per_gpu), gain)
+
+    def step_errors(self, split: Split) -> StepErrors:
+        """How well the time of such a step is known, here and on twice the GPUs."""
+        return self.fit.step_errors(
+            self._at, batch_per_gpu=split.batch_per_gpu, accum_steps=split.accum_steps
+        )
 
     def state_dict(self) -> dict[str, Any]:
-        return {"params": asdict(self.fit.params), "error": self.fit.error}
+        params = asdict(self.fit.params)
+        # plain values only: a checkpoint holds nothing that must be imported to be read
+        return {"params": params | {"kind": str(params["kind"])}, "error": self.fit.error}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        params = ThroughputParams(**state["params"])
+        kind = ThroughputKind(state["params"].get("kind", ThroughputKind.LINEAR))
+        params = ThroughputParams(**state["params"] | {"kind": kind})
         self.fit = Fit(params=params, error=state["error"], message="from the checkpoint")
 
     def _as_report(self, split: Split, noise_scale: float | None) -> JobReport:
@@ -121,6 +144,7 @@ class Tuner:
             batch_per_gpu=split.batch_per_gpu,
             accum_steps=split.accum_steps,
             batch_size=split.batch_size,
+            grad_by_type=self.fit.grad_by_type,
         )
 
 

@@ -9,12 +9,16 @@ import numpy as np
 from jaxtyping import Float64, Int64
 from numpy.typing import NDArray
 
+from headway.core.adaptation import Adaptation, Regime
 from headway.core.ids import JobId, NodeId
+from headway.core.scale import Scaling
+from headway.core.theta import GradTime, Locality, ThroughputKind, ThroughputParams
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
-__all__ = ["Float64", "Int64"]  # re-exported for annotations such as Float64[FloatArray, " jobs"]
+# re-exported: for annotations such as Float64[FloatArray, " jobs"], and what theta_sys is made of
+__all__ = ["Float64", "GradTime", "Int64", "Locality", "ThroughputKind", "ThroughputParams"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +29,7 @@ class Node:
     gpus: int
     gpu_type: str = "gpu"
     rack: str | None = None
+    speed: float = 1.0  # nominal, of its GPU type against the others; a guess until a job reports
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,13 @@ class Placement:
 
     gpus: int
     nodes: int
+    racks: int = 1  # 1 where nothing is known of racks
+
+    @property
+    def locality(self) -> Locality:
+        if self.nodes <= 1:
+            return Locality.ONE_NODE
+        return Locality.SEVERAL_RACKS if self.racks > 1 else Locality.ONE_RACK
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +81,9 @@ class BatchMode(StrEnum):
 
     OBSERVE = "observe"  # measure and report only
     FIXED = "fixed"  # keep the global batch, split it over GPUs and accumulation steps
+    SCHEDULE = (
+        "schedule"  # follow the job's own adaptation: a declared schedule, Accordion, noise scale
+    )
     ADAPTIVE = "adaptive"  # choose (m, s) by goodput inside the owner's bounds
 
 
@@ -139,26 +154,14 @@ class JobSpec:
     work_examples: float | None = None  # scale-invariant examples to the end, if declared
     work_samples: float | None = None  # examples read by then at requested_batch_size, if declared
     launch: Launch | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ThroughputParams:
-    """theta_sys (Pollux, Eqn. 8-11)."""
-
-    alpha_grad_s: float
-    beta_grad_s: float  # for each example of the per-GPU batch
-    alpha_local_s: float  # two GPUs of one node
-    beta_local_s: float  # each further GPU on that node
-    alpha_node_s: float  # two GPUs on different nodes
-    beta_node_s: float  # each further GPU
-    gamma: float  # 1: no overlap of computation and synchronisation; 10: all but complete
+    adaptation: Adaptation | None = None  # how it changes its batch size by itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobReport:
     """What a job's agent says about it; all that a policy may know of its speed."""
 
-    throughput: ThroughputParams
+    throughput: ThroughputParams  # T_grad as on the GPUs that it holds
     noise_scale: float | None  # phi in examples; None: no estimate yet
     progress_examples: float  # scale-invariant examples done
     batch_per_gpu: int  # m
@@ -172,6 +175,11 @@ class JobReport:
     loss: float | None = None
     samples: int = 0  # examples read so far
     epoch: int = 0
+    grad_by_type: tuple[GradTime, ...] = ()  # on each type that it ran on, where types are told
+    step_error: float | None = None  # relative standard error of a step as predicted, here
+    step_error_doubled: float | None = None  # on twice the GPUs; None: nothing like it was tried
+    fit_trouble: str = ""  # why the last fit failed; what is said of the speed is older then
+    regimes: tuple[Regime, ...] = ()  # begun so far, in order, of a job with an adaptation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,6 +228,8 @@ class Snapshot:
     arrivals: int = 0  # counters that tell a planning policy whether its plan is stale
     departures: int = 0
     changes: int = 0  # nodes that came or went, batch sizes that changed
+    nodes_wanted: int | None = None  # those asked for; None: nobody has asked for a number
+    nodes_leaving: tuple[NodeId, ...] = ()  # told to go and still there
 
     @property
     def gpus(self) -> int:
@@ -258,6 +268,7 @@ class Decision:
     objective: float | None = None  # what the policy maximised, where it maximises something
     gap: float | None = None  # relative distance to the proven bound; 0 when optimal
     solver: Mapping[str, float] = field(default_factory=dict)  # counts: nodes, iterations, columns
+    scaling: Scaling | None = None  # the wanted size of the cluster; None: whatever it is
 
     def of(self, job_id: JobId) -> Allocation:
         return self.allocations.get(job_id, NOTHING)
@@ -266,3 +277,17 @@ class Decision:
 def total_gpus(nodes: Iterable[Node]) -> int:
     """GPUs of a cluster."""
     return sum(node.gpus for node in nodes)
+
+
+def widest(nodes: Iterable[Node]) -> int:
+    """The most GPUs of one type, so the most that a job can hold: it never has two types."""
+    gpus: dict[str, int] = {}
+    for node in nodes:
+        gpus[node.gpu_type] = gpus.get(node.gpu_type, 0) + node.gpus
+    return max(gpus.values(), default=0)
+
+
+def placement_on(nodes: Mapping[NodeId, Node], allocation: Allocation) -> Placement:
+    """The shape of an allocation where the racks of nodes are known; unknown ones are one rack."""
+    racks = {nodes[node_id].rack for node_id, _ in allocation.per_node}
+    return Placement(allocation.gpus, len(allocation.per_node), max(len(racks), 1))

@@ -1,7 +1,6 @@
 """Hypothesis strategies for the words of the domain: clusters, jobs, reports, single events.
 
-Every value is valid by itself. ``headway.testing.histories`` has events in an order that can
-really happen.
+Every value is valid by itself; ``headway.testing.histories`` has events in a possible order.
 """
 
 from collections.abc import Sequence
@@ -29,26 +28,32 @@ from headway.core.control.events import (
     RunOpened,
 )
 from headway.core.ids import JobId, NodeId
+from headway.core.scale import ScaleCode, Scaling
 from headway.core.types import (
     Allocation,
     BatchChange,
     BatchContract,
     BatchMode,
     GpuBounds,
+    GradTime,
     JobReport,
     JobSpec,
     Launch,
     Node,
     Reason,
     ReasonCode,
+    ThroughputKind,
     ThroughputParams,
 )
+from headway.testing.adaptations import adaptations, regimes
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), max_size=12)
 JOB_IDS = st.sampled_from([JobId(f"job-{letter}") for letter in "abcdef"])
 NODE_IDS = st.sampled_from([NodeId(f"n{index}") for index in range(6)])
 TIMES_S = st.floats(0, 1e9)
+NOMINAL = {"gpu": 1.0, "t4": 0.5, "v100": 2.0}  # speeds of GPU types
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+FIGURES = st.lists(st.tuples(NAMES, NUMBERS), max_size=3).map(tuple)
 COUNTS = st.integers(0, 10**9)
 GENERATIONS = st.integers(0, 1000)
 
@@ -56,11 +61,13 @@ GENERATIONS = st.integers(0, 1000)
 @st.composite
 def nodes(draw: st.DrawFn, node_id: NodeId | None = None, max_gpus: int = 8) -> Node:
     """A machine."""
+    gpu_type = draw(st.sampled_from(sorted(NOMINAL)))
     return Node(
         node_id=draw(NODE_IDS) if node_id is None else node_id,
         gpus=draw(st.integers(1, max_gpus)),
-        gpu_type=draw(st.sampled_from(["gpu", "t4", "v100"])),
+        gpu_type=gpu_type,
         rack=draw(st.none() | st.sampled_from(["r0", "r1"])),
+        speed=NOMINAL[gpu_type],
     )
 
 
@@ -147,6 +154,7 @@ def job_specs(
         work_examples=draw(st.none() | st.floats(1, 1e12)),
         work_samples=draw(st.none() | st.floats(1, 1e12)),
         launch=draw(LAUNCHES),
+        adaptation=draw(st.none() | adaptations()),
     )
 
 
@@ -155,6 +163,7 @@ def throughput_params() -> SearchStrategy[ThroughputParams]:
     seconds = st.floats(0, 100)
     return st.builds(
         ThroughputParams,
+        kind=st.sampled_from(ThroughputKind),
         alpha_grad_s=st.floats(1e-6, 100),
         beta_grad_s=st.floats(1e-9, 10),
         alpha_local_s=seconds,
@@ -162,7 +171,22 @@ def throughput_params() -> SearchStrategy[ThroughputParams]:
         alpha_node_s=seconds,
         beta_node_s=seconds,
         gamma=st.floats(1, 10),
+        alpha_rack_s=seconds,
+        beta_rack_s=seconds,
+        tree_s=seconds,
+        hop_s=seconds,
     )
+
+
+def grad_times() -> SearchStrategy[tuple[GradTime, ...]]:
+    """T_grad on some types of GPUs, each named once."""
+    pairs = st.builds(
+        GradTime,
+        gpu_type=st.sampled_from(["t4", "v100", "a100"]),
+        alpha_grad_s=st.floats(1e-6, 100),
+        beta_grad_s=st.floats(1e-9, 10),
+    )
+    return st.lists(pairs, unique_by=lambda one: one.gpu_type, max_size=3).map(tuple)
 
 
 def job_reports() -> SearchStrategy[JobReport]:
@@ -179,11 +203,15 @@ def job_reports() -> SearchStrategy[JobReport]:
         restart_s=maybe,
         fit_error=maybe,
         noise_scale_error=maybe,
-        noise_scale_reliable=st.booleans(),
         metric=st.none() | NUMBERS,
         loss=st.none() | NUMBERS,
         samples=COUNTS,
         epoch=st.integers(0, 1000),
+        grad_by_type=grad_times(),
+        step_error=maybe,
+        step_error_doubled=maybe,
+        fit_trouble=NAMES,
+        regimes=regimes(),
     )
 
 
@@ -212,13 +240,15 @@ def reasons() -> SearchStrategy[Reason]:
         Reason,
         job_id=JOB_IDS,
         code=st.sampled_from(ReasonCode),
-        numbers=st.lists(st.tuples(NAMES, NUMBERS), max_size=3).map(tuple),
+        numbers=FIGURES,
     )
 
 
 def decisions() -> SearchStrategy[RoundDecided]:
     """A decision as a log has it."""
     change = st.builds(Change, job_id=JOB_IDS, generation=GENERATIONS, allocation=allocations())
+    leaving, code = st.lists(NODE_IDS, max_size=3).map(tuple), st.sampled_from(ScaleCode)
+    scaling = st.builds(Scaling, nodes=COUNTS, leaving=leaving, code=code, numbers=FIGURES)
     return st.builds(
         RoundDecided,
         at_s=TIMES_S,
@@ -228,6 +258,7 @@ def decisions() -> SearchStrategy[RoundDecided]:
         objective=st.none() | NUMBERS,
         gap=st.none() | st.floats(0, 1),
         solver=st.dictionaries(NAMES, NUMBERS, max_size=2),
+        scaling=st.none() | scaling,
     )
 
 
@@ -242,6 +273,7 @@ def events() -> SearchStrategy[Event]:
             round_s=st.floats(0.1, 3600),
             seed=COUNTS,
             settings=st.dictionaries(NAMES, NAMES, max_size=2),
+            simulated=st.dictionaries(NAMES, st.floats(0, 100), max_size=2),
         ),
         st.builds(NodeJoined, **at, node=nodes()),
         st.builds(NodeLost, **at, node_id=NODE_IDS),
