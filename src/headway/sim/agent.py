@@ -124,7 +124,7 @@ class SimulatedAgents:
         self._measure(job, mind)
         ran, gain = job.choice, 1.0
         if mind.adapts and mind.fit is not None and ran is not None:
-            choice, gain = self._tuner.choose(_known(job, mind, mind.fit), ran)
+            choice, gain = self._tuner.choose(_known(job, mind, mind.fit, self._noise), ran)
             if choice != ran:
                 job.tune(choice)
                 mind.ran = choice
@@ -147,7 +147,7 @@ class SimulatedAgents:
             return split(batch, job.batch_size, gpus)
         if mind.fit is None or mind.noise_scale is None:
             return split(batch, batch.initial_batch_size, gpus)
-        return self._tuner.choose(_known(job, mind, mind.fit))[0]
+        return self._tuner.choose(_known(job, mind, mind.fit, self._noise))[0]
 
     def _measure(self, job: JobTruth, mind: Mind) -> None:
         speed, choice = job.speed, job.choice
@@ -234,7 +234,7 @@ def _place(job: JobTruth) -> tuple[Placement, str]:
     return job.told, job.site.gpu_type
 
 
-def _known(job: JobTruth, mind: Mind, fitted: Fit) -> Known:
+def _known(job: JobTruth, mind: Mind, fitted: Fit, noise: float) -> Known:
     """Its fit and its noise scale, and what passes took where it runs now."""
     place, gpu_type = _place(job)
     passes = tuple(
@@ -243,7 +243,7 @@ def _known(job: JobTruth, mind: Mind, fitted: Fit) -> Known:
         if one.at == place and one.gpu_type == gpu_type
     )
     params = fitted.params_on(gpu_type)
-    return Known(job.spec.batch, params, mind.noise_scale, place, passes)
+    return Known(job.spec.batch, params, mind.noise_scale, place, passes, noise)
 
 
 def _observations(seen: dict[Configuration, Times]) -> Observations:

@@ -18,6 +18,7 @@ class Known(NamedTuple):
     noise_scale: float | None
     at: Placement
     passes: tuple[tuple[int, float, float], ...]  # m, seconds without and with synchronisation
+    error: float = 0.0  # relative, of those seconds
 
 
 @final
@@ -48,7 +49,9 @@ def _choose(known: Known, now: Choice | None) -> tuple[Choice, float]:
 
 def _measured(known: Known) -> Measured:
     rows = np.array(sorted(known.passes), dtype=np.float64).reshape(-1, 3)
-    return Measured(batch_per_gpu=rows[:, 0], grad_s=rows[:, 1], last_s=rows[:, 2])
+    return Measured(
+        batch_per_gpu=rows[:, 0], grad_s=rows[:, 1], last_s=rows[:, 2], error=known.error
+    )
 
 
 def _models(known: Known) -> JobModels:

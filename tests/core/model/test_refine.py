@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from headway.core.model.goodput import JobModels, best
 from headway.core.model.observations import Observations
-from headway.core.model.refine import WORTH_A_CHANGE, Measured, refine
+from headway.core.model.refine import CURIOSITY, WORTH_A_CHANGE, Measured, refine
 from headway.core.model.throughput import grad_time_s, step_time_s
 from headway.core.types import (
     BatchContract,
@@ -86,7 +86,8 @@ def test_what_is_chosen_is_legal_and_promises_enough(off: dict[int, float], now:
     size = at.gpus * found.batch_per_gpu * (found.accum_steps + 1)
     assert CONTRACT.initial_batch_size <= size <= CONTRACT.max_batch_size
     assert found.batch_per_gpu <= CONTRACT.max_batch_per_gpu
-    assert found[:2] == (now, 0) or found.gain >= 1 + WORTH_A_CHANGE
+    least = (1 + WORTH_A_CHANGE) / (1 + CURIOSITY)
+    assert found[:2] == (now, 0) or found.gain >= least * (1 - 1e-12)
 
 
 def test_a_batch_that_proved_slower_than_promised_is_left_and_not_taken_again() -> None:
@@ -104,6 +105,25 @@ def test_a_batch_that_proved_slower_than_promised_is_left_and_not_taken_again() 
     stays = refine(job, at, settled, left[:2])
     assert stays is not None
     assert stays.batch_per_gpu < m
+
+
+def test_a_size_far_from_all_that_was_tried_is_tried_once() -> None:
+    """imagenet on 32 GPUs stayed at 6,400 where 5,216 is 5 % faster: it had tried none between."""
+    job, at = models((0.01, 0.002, 0.05, 0.0, 0.05, 0.0, 1.0), noise_scale=2_000.0), Placement(1, 1)
+    promised = refine(job, at, NOTHING)
+    assert promised is not None
+    m, tried = promised.batch_per_gpu, {promised.batch_per_gpu: 1.0}
+    now = promised[:2]
+    for _ in range(20):
+        found = refine(job, at, measured(job, at, tried), now)
+        assert found is not None
+        if found[:2] == now:
+            break
+        assert found.batch_per_gpu not in tried or found.batch_per_gpu == m
+        tried[found.batch_per_gpu] = 1.0
+        now = found[:2]
+    assert len(tried) > 1
+    assert now[0] == pytest.approx(m, rel=0.2)  # the model was right, so it comes back
 
 
 def test_a_choice_is_kept_for_less_than_is_worth_a_change() -> None:

@@ -28,8 +28,20 @@ def test_the_fair_share_of_one_type_is_that_of_the_paper() -> None:
     """Four GPUs on one node of four, six on two of them."""
     grid = grid_of(nodes(4, 4), running(job("a"), {"n0": 1}))
     tables = tables_of(grid, 8)
-    assert fair_goodput(grid, tables, np.array([4])).tolist() == [tables.local[0, 0, 4]]
-    assert fair_goodput(grid, tables, np.array([6])).tolist() == [tables.several[0, 0, 6]]
+    of_four = fair_goodput(grid, tables, np.array([4]), one_node=False)
+    assert of_four.tolist() == [tables.local[0, 0, 4]]
+    of_six = fair_goodput(grid, tables, np.array([6]), one_node=False)
+    assert of_six.tolist() == [tables.several[0, 0, 6]]
+
+
+def test_the_fair_share_may_count_as_on_one_node_however_wide() -> None:
+    """As in the published code: what is fair does not depend on how GPUs are cut into nodes."""
+    narrow = grid_of(nodes(4, 4), running(job("a"), {"n0": 1}))
+    wide = grid_of(nodes(8), running(job("a"), {"n0": 1}))
+    fair = np.array([6])
+    found = fair_goodput(narrow, tables_of(narrow, 8), fair, one_node=True)
+    assert found.tolist() == [tables_of(wide, 8).local[0, 0, 6]]
+    assert found > fair_goodput(narrow, tables_of(narrow, 8), fair, one_node=False)
 
 
 def test_the_fair_share_of_a_mixed_cluster_is_the_mean_over_its_gpus() -> None:
@@ -39,13 +51,14 @@ def test_the_fair_share_of_a_mixed_cluster_is_the_mean_over_its_gpus() -> None:
     assert [one.name for one in grid.types] == ["a100", "t4"]
     assert tables.rack is not None
     expected = (tables.local[0, 0, 6] + tables.rack[0, 1, 6]) / 2
-    assert fair_goodput(grid, tables, np.array([6])) == pytest.approx([expected])
+    assert fair_goodput(grid, tables, np.array([6]), one_node=False) == pytest.approx([expected])
 
 
 def test_what_owner_or_cap_forbid_is_no_speedup_on_any_type() -> None:
     view = running(job("a", gpus=bounds(most=8, sizes=(1, 2, 4, 8))), {"n0": 2})
     grid = grid_of(MIXED, view)
-    found = Speedups.of_goodput(grid, tables_of(grid, 8), np.array([4]), np.array([4]))
+    tables = tables_of(grid, 8)
+    found = Speedups.of_goodput(grid, tables, np.array([4]), np.array([4]), one_node=False)
     for table in (found.new.local, found.new.rack, found.new.several):
         assert table is not None
         for kind in range(2):
@@ -57,7 +70,8 @@ def test_what_owner_or_cap_forbid_is_no_speedup_on_any_type() -> None:
 
 def test_a_row_is_looked_up_by_type_and_by_racks() -> None:
     grid = grid_of(MIXED, running(job("a"), {"n2": 2}))
-    found = Speedups.of_goodput(grid, tables_of(grid, 8), np.array([4]), np.array([8]))
+    tables = tables_of(grid, 8)
+    found = Speedups.of_goodput(grid, tables, np.array([4]), np.array([8]), one_node=False)
     assert found.of(np.array([[0, 0, 3]])) == found.new.local[0, 0, 3]
     assert found.of(np.array([[2, 1, 0]])) == found.new.several[0, 1, 3]
     assert found.of(np.array([[0, 0, 0]])) == 0.0
@@ -66,7 +80,8 @@ def test_a_row_is_looked_up_by_type_and_by_racks() -> None:
 def test_more_gpus_grow_a_job_on_its_own_type_only() -> None:
     waiting = replace(job("b"))
     grid = grid_of(MIXED, running(job("a"), {"n0": 2}), waiting)
-    found = Speedups.of_goodput(grid, tables_of(grid, 8), np.array([4, 4]), np.array([8, 8]))
+    tables = tables_of(grid, 8)
+    found = Speedups.of_goodput(grid, tables, np.array([4, 4]), np.array([8, 8]), one_node=False)
     grows = found.grows(5)
     assert grows[0].tolist() == [[False] * 5, [False, False, False, True, True]]
     assert grows[1].tolist() == [[False, True, True, True, True]] * 2
