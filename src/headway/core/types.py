@@ -10,6 +10,7 @@ from jaxtyping import Float64, Int64
 from numpy.typing import NDArray
 
 from headway.core.ids import JobId, NodeId
+from headway.core.plans import BatchPlan, Regime
 from headway.core.theta import GradTime, Locality, ThroughputKind, ThroughputParams
 
 FloatArray = NDArray[np.float64]
@@ -78,6 +79,7 @@ class BatchMode(StrEnum):
 
     OBSERVE = "observe"  # measure and report only
     FIXED = "fixed"  # keep the global batch, split it over GPUs and accumulation steps
+    SCHEDULE = "schedule"  # follow the job's own plan: a declared schedule, Accordion, noise scale
     ADAPTIVE = "adaptive"  # choose (m, s) by goodput inside the owner's bounds
 
 
@@ -148,6 +150,7 @@ class JobSpec:
     work_examples: float | None = None  # scale-invariant examples to the end, if declared
     work_samples: float | None = None  # examples read by then at requested_batch_size, if declared
     launch: Launch | None = None
+    plan: BatchPlan | None = None  # how it changes its batch size by itself, where it says so
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,6 +174,7 @@ class JobReport:
     step_error: float | None = None  # relative standard error of a step as predicted, here
     step_error_doubled: float | None = None  # on twice the GPUs; None: nothing like it was tried
     fit_trouble: str = ""  # why the last fit failed; what is said of the speed is older then
+    regimes: tuple[Regime, ...] = ()  # begun so far, in order, where the job has a plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,9 @@ from headway.core.model.choice import FITTERS
 from headway.core.model.fit import OPTIMISM, Fit, StepErrors
 from headway.core.model.lr import LrRule, scale_lr
 from headway.core.model.observations import Observations
+from headway.core.plans import Regime
 from headway.core.types import BatchChange, JobReport, Placement
+from headway.sim import following
 from headway.sim.oracle import Oracle
 from headway.sim.truth import Choice, JobTruth, split
 from headway.sim.tuning import Tuner
@@ -57,6 +59,7 @@ class Mind:
         self.noise_scale_error: float | None = None
         self.ran: Choice | None = None  # how the batch was split when it last ran
         self.wakes_s = math.inf  # when it next looks for a better split
+        self.regimes: tuple[Regime, ...] = ()  # begun so far, of a job with a course
 
 
 @final
@@ -86,6 +89,7 @@ class SimulatedAgents:
         """Choose for the allocation that the job has just been given."""
         mind = self._minds.setdefault(job.spec.job_id, Mind())
         mind.adapts = adapts
+        mind.regimes = mind.regimes or following.first_regime(job)
         if self._oracle is not None:
             mind.fit = self._oracle.of(job.profile)
         job.tune(self._first_choice(job, mind))
@@ -99,6 +103,16 @@ class SimulatedAgents:
         if ran is None or now is None or ran.batch_size == now.batch_size:
             return ()
         return (_changed(job, mind, ran, at_s, 1.0, "another allocation"),)
+
+    def turned(self, job: JobTruth) -> Sequence[Event]:
+        """The batch changes that the job's own rule has made since it was last asked."""
+        turns, job.turns = job.turns, []
+        if not turns:
+            return ()
+        mind = self._minds[job.spec.job_id]
+        mind.regimes = following.begun(mind.regimes, turns)
+        mind.ran = job.choice
+        return [following.change(job, turn) for turn in turns]
 
     def wakes_s(self, job: JobTruth) -> float:
         """When it looks again: a few steps after a change, and after each epoch."""
@@ -133,7 +147,7 @@ class SimulatedAgents:
     def _first_choice(self, job: JobTruth, mind: Mind) -> Choice:
         batch, gpus = job.spec.batch, job.allocation.gpus
         if not mind.adapts:
-            return split(batch, job.spec.requested_batch_size, gpus)
+            return split(batch, job.batch_size, gpus)
         if mind.fit is None or mind.noise_scale is None:
             return split(batch, batch.initial_batch_size, gpus)
         place, gpu_type = _place(job)
@@ -143,13 +157,14 @@ class SimulatedAgents:
         speed, choice = job.speed, job.choice
         if speed is None or choice is None:
             return
-        noise_scale = speed.noise_scales[job.epoch]
+        noise_scale = job.noise_scale
         times = Times(speed.pass_s, speed.synced_s)
         if self._noise > 0:
             factors = np.exp(self._noise * self._rng.standard_normal(3)).tolist()
             times = Times(speed.pass_s * factors[0], speed.synced_s * factors[1])
-            noise_scale *= factors[2]
-            mind.noise_scale_error = noise_scale * self._noise
+            if noise_scale is not None:
+                noise_scale *= factors[2]
+                mind.noise_scale_error = noise_scale * self._noise
         mind.noise_scale = noise_scale
         at = Configuration(*_place(job), choice.batch_per_gpu)
         before = mind.seen.pop(at, None)  # so that the latest is the last
@@ -157,6 +172,7 @@ class SimulatedAgents:
         if before is not None and self._noise > 0:
             times = _smoothed(before, times, max(1 / count, LEAST_SHARE))
         mind.seen[at] = times
+        mind.regimes = following.measured(mind.regimes, job, *times)
         if self._oracle is None and _moved(mind.fitted.get(at), mind.seen[at]):
             self._fit(mind)
 
@@ -196,6 +212,7 @@ class SimulatedAgents:
             step_error=error.here,
             step_error_doubled=error.doubled,
             fit_trouble=fitted.trouble,
+            regimes=mind.regimes,
         )
 
 

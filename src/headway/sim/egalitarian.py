@@ -18,6 +18,7 @@ from headway.core.model.efficiency import efficiency
 from headway.core.types import BatchContract, Float64, FloatArray, JobSpec
 from headway.sim.truth import Choice, split
 from headway.traces.base import JobProfile, Shape, Workload
+from headway.traces.course import Course
 
 GRID = 40  # per-GPU batches tried between the bounds, beside the bounds themselves
 
@@ -25,7 +26,10 @@ GRID = 40  # per-GPU batches tried between the bounds, beside the bounds themsel
 def references(workload: Workload, node_gpus: Sequence[int]) -> tuple[JobReferenced, ...]:
     """The egalitarian and the exclusive time of every job, as events at time 0."""
     curves = _Curves(tuple(sorted(node_gpus, reverse=True)))
-    jobs = [curves.of(job, workload.profile_of(job.job_id)) for job in workload.jobs]
+    jobs = [
+        curves.of(job, workload.profile_of(job.job_id), workload.courses.get(job.job_id))
+        for job in workload.jobs
+    ]
     finished_s = _fluid(jobs, sum(node_gpus))
     return tuple(
         JobReferenced(
@@ -106,15 +110,19 @@ class _Curves:
         self._node_gpus = node_gpus
         self._known: dict[object, FloatArray] = {}
 
-    def of(self, job: JobSpec, profile: JobProfile) -> FluidJob:
+    def of(self, job: JobSpec, profile: JobProfile, course: Course | None = None) -> FluidJob:
         """A job with its curve."""
         fixed = None if job.batch.adapts else job.requested_batch_size
-        key = (profile.name, job.batch, job.gpus, fixed)
+        stages = None if course is None else (course.samples_per_epoch, course.batch_sizes)
+        key = (profile.name, job.batch, job.gpus, fixed, stages)
         if key not in self._known:
-            self._known[key] = self._rates(job, profile)
+            self._known[key] = self._rates(job, profile, course)
         exact = self._known[key]
-        ends = np.array(profile.epoch_ends)
-        work = np.diff(ends, prepend=0.0) * (job.work_examples or profile.work_examples)
+        if course is None:
+            ends = np.array(profile.epoch_ends) * (job.work_examples or profile.work_examples)
+        else:
+            ends = np.array(course.stage_ends)
+        work = np.diff(ends, prepend=0.0)
         alone = exact[:, min(job.requested_gpus, exact.shape[1] - 1)]
         return FluidJob(
             job_id=job.job_id,
@@ -124,12 +132,21 @@ class _Curves:
             exclusive_s=float((work / alone).sum()),
         )
 
-    def _rates(self, job: JobSpec, profile: JobProfile) -> FloatArray:
-        """Best rate in each epoch on 0, 1, ... GPUs; 0 where the job may not hold so many."""
+    def _rates(self, job: JobSpec, profile: JobProfile, course: Course | None) -> FloatArray:
+        """Best rate in each epoch on 0, 1, ... GPUs; 0 where the job may not hold so many.
+
+        A job with a course has stages in the place of epochs.
+        """
         most = min(job.gpus.max_gpus, sum(self._node_gpus))
-        rates = np.zeros((len(profile.epoch_ends), most + 1))
+        stages = len(profile.epoch_ends if course is None else course.stages)
+        rates = np.zeros((stages, most + 1))
         for gpus in job.gpus.allowed(most):
-            rates[:, gpus] = _best(job, profile, self._shape(gpus))
+            shape = self._shape(gpus)
+            rates[:, gpus] = (
+                _best(job, profile, shape)
+                if course is None
+                else [_stage(job, profile, course, shape, size) for size in course.batch_sizes]
+            )
         return rates
 
     def _shape(self, gpus: int) -> Shape:
@@ -163,6 +180,16 @@ def _best(job: JobSpec, profile: JobProfile, shape: Shape) -> Float64[FloatArray
     )
     best: FloatArray = (sizes / (steps * pass_s + last_s) * worth).max(axis=1)
     return best
+
+
+def _stage(
+    job: JobSpec, profile: JobProfile, course: Course, shape: Shape, batch_size: int
+) -> float:
+    """The rate of a stage of a course, in which the batch size is given."""
+    choice = split(job.batch, batch_size, sum(shape))
+    batches, steps, _ = _only(choice)
+    pass_s, last_s = profile.times_s(shape, batches)
+    return course.rate_per_s(choice.batch_size, float((steps * pass_s + last_s)[0]))
 
 
 def _choices(batch: BatchContract, gpus: int) -> tuple[FloatArray, FloatArray, FloatArray]:

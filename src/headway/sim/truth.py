@@ -10,6 +10,7 @@ from headway.core.ids import JobId
 from headway.core.model.efficiency import efficiency
 from headway.core.types import Allocation, BatchContract, JobSpec
 from headway.traces.base import JobProfile, Shape, Workload
+from headway.traces.course import Course
 
 
 class Choice(NamedTuple):
@@ -26,9 +27,20 @@ class Speed(NamedTuple):
     pass_s: float
     synced_s: float  # the last pass of a step, with synchronisation
     step_s: float
+    batch_size: int
     throughput_per_s: float
     rates_per_s: tuple[float, ...]  # scale-invariant examples, for each epoch
     noise_scales: tuple[float, ...]  # as measured at this batch size, for each epoch
+
+
+class Turn(NamedTuple):
+    """A job has changed its batch size by its own rule."""
+
+    at_s: float
+    samples: int  # read before
+    epoch: int  # the first at the new size
+    before: Choice
+    after: Choice
 
 
 def split(batch: BatchContract, batch_size: int, gpus: int) -> Choice:
@@ -72,6 +84,7 @@ def _speed(profile: JobProfile, initial_batch_size: int, shape: Shape, at: Choic
         pass_s=pass_s,
         synced_s=last_s,
         step_s=step_s,
+        batch_size=at.batch_size,
         throughput_per_s=throughput_per_s,
         rates_per_s=tuple((throughput_per_s * worth).tolist()),
         noise_scales=tuple(noise.tolist()),
@@ -86,14 +99,20 @@ class JobTruth:
     ends, so progress is exact.
     """
 
-    def __init__(self, spec: JobSpec, profile: JobProfile, speeds: Speeds) -> None:
+    def __init__(
+        self, spec: JobSpec, profile: JobProfile, speeds: Speeds, course: Course | None = None
+    ) -> None:
         self.spec = spec
         self.profile = profile
         self.speeds = speeds
+        self.course = course
+        self.turns: list[Turn] = []  # batch changes that nobody has been told of
         self.work = spec.work_examples or profile.work_examples
         self.ends = tuple(share * self.work for share in profile.epoch_ends)
+        if course is not None:
+            self.work, self.ends = course.work_examples, course.stage_ends
         self.progress = 0.0
-        self.epoch = 0
+        self.stage = 0  # an epoch of the profile, or a stage of the course
         self.samples = 0.0
         self.at_s = spec.submitted_s
         self.ready_s = math.inf  # when the first step on this allocation is made
@@ -124,38 +143,78 @@ class JobTruth:
             self.profile, self.spec.batch.initial_batch_size, self.shape, choice
         )
 
+    @property
+    def epoch(self) -> int:
+        """The epoch that it is in."""
+        if self.course is None:
+            return self.stage
+        return int(self.progress / self.course.samples_per_epoch)
+
+    @property
+    def batch_size(self) -> int:
+        """The batch size that it wants where no agent chooses one."""
+        if self.course is None:
+            return self.spec.requested_batch_size
+        return self.course.batch_sizes[self.stage]
+
+    @property
+    def noise_scale(self) -> float | None:
+        """As measured now; a course says when the batch changes, and nothing of the noise."""
+        if self.speed is None or self.course is not None:
+            return None
+        return self.speed.noise_scales[self.stage]
+
+    def rate_per_s(self, speed: Speed) -> float:
+        """Scale-invariant examples a second at this speed."""
+        if self.course is None:
+            return speed.rates_per_s[self.stage]
+        return self.course.rate_per_s(speed.batch_size, speed.step_s)
+
     def epoch_ends_s(self) -> float:
-        """When its present epoch ends, if nothing changes."""
+        """When its present epoch, or stage, ends if nothing changes."""
         if self.speed is None:
             return math.inf
-        left = self.ends[self.epoch] - self.progress
-        return max(self.at_s, self.ready_s) + left / self.speed.rates_per_s[self.epoch]
+        left = self.ends[self.stage] - self.progress
+        return max(self.at_s, self.ready_s) + left / self.rate_per_s(self.speed)
 
     def advance(self, to_s: float) -> float | None:
         """Let time pass; the moment of its end, if that lies on the way."""
-        at_s, speed = max(self.at_s, self.ready_s), self.speed
+        at_s = max(self.at_s, self.ready_s)
         self.at_s = to_s
-        if speed is None:
-            return None
-        while at_s < to_s:
-            rate_per_s = speed.rates_per_s[self.epoch]
-            end = self.ends[self.epoch]
+        while at_s < to_s and self.speed is not None:
+            speed = self.speed
+            rate_per_s = self.rate_per_s(speed)
+            end = self.ends[self.stage]
             needed_s = (end - self.progress) / rate_per_s
+            reads_per_s = speed.throughput_per_s if self.course is None else rate_per_s
             if at_s + needed_s > to_s:
                 self.progress += rate_per_s * (to_s - at_s)
-                self.samples += speed.throughput_per_s * (to_s - at_s)
+                self.samples += reads_per_s * (to_s - at_s)
                 return None
             at_s += needed_s
             self.progress = end
-            self.samples += speed.throughput_per_s * needed_s
-            if self.epoch + 1 == len(self.ends):
+            self.samples += reads_per_s * needed_s
+            if self.stage + 1 == len(self.ends):
                 return at_s
-            self.epoch += 1
+            self.stage += 1
+            self._follow(at_s)
         return None
+
+    def _follow(self, at_s: float) -> None:
+        """A new stage of the course has its own batch size, from its first step on."""
+        if self.course is None or self.choice is None:
+            return
+        before, first = self.choice, self.course.stages[self.stage][0]
+        after = split(self.spec.batch, self.batch_size, self.allocation.gpus)
+        self.tune(after)
+        self.turns.append(Turn(at_s, int(self.samples), first, before, after))
 
 
 def truths(workload: Workload, speeds: Speeds) -> Mapping[JobId, JobTruth]:
     """The truth of every job of a workload."""
     return {
-        job.job_id: JobTruth(job, workload.profile_of(job.job_id), speeds) for job in workload.jobs
+        job.job_id: JobTruth(
+            job, workload.profile_of(job.job_id), speeds, workload.courses.get(job.job_id)
+        )
+        for job in workload.jobs
     }
