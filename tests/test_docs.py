@@ -1,12 +1,13 @@
 """What is documented exists, and what exists is documented."""
 
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from headway.cli.main import COMMANDS
-from headway.core.policy import POLICIES
+from headway.core.policy import POLICIES, SCALERS
 
 ROOT = Path(__file__).parents[1]
 DOCS = sorted([*ROOT.glob("docs/**/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
@@ -38,6 +39,15 @@ def test_every_command_is_in_the_reference(command: str) -> None:
 @pytest.mark.parametrize("policy", POLICIES)
 def test_every_policy_is_described(policy: str) -> None:
     assert f"`{policy}`" in (ROOT / "README.md").read_text()
+
+
+@pytest.mark.parametrize("scaler", SCALERS)
+def test_every_scaler_and_each_of_its_settings_is_described(scaler: str) -> None:
+    page = (ROOT / "docs/explanation/autoscaling.md").read_text()
+    assert f"`{scaler}`" in page
+    assert f"`+{scaler}`" in (ROOT / "README.md").read_text()
+    for setting in fields(SCALERS[scaler]):
+        assert f"`{setting.name}`" in page
 
 
 def test_every_page_is_in_the_table_of_contents() -> None:

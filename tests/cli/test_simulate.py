@@ -13,6 +13,7 @@ FIGURES = ("worst_rho", "mean_rho", "p95_rho", "unfair_fraction")
 KEYS = {
     "policy", "jobs", "finished", "avg_jct_s", "p50_jct_s", "p99_jct_s", "makespan_s",
     "avg_queueing_s", "utilisation", "restarts", "gpu_hours", "decide_s_mean", "decide_s_max",
+    "node_hours", "provisioned_gpu_hours",
     "gap_max", "cpu_s", "wall_s", *(figure + reading for figure in FIGURES for reading in READINGS),
 }  # fmt: skip
 HEADER = "name,submitted_s,profile,requested_gpus,requested_batch_size"
@@ -106,6 +107,32 @@ def test_the_event_log_is_the_same_bytes_every_time(
     assert logs[0] == logs[1]
 
 
+def test_a_cluster_that_scales_starts_as_given_and_costs_what_was_there(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Three jobs of four GPUs each: one node of four is too few for them, and none is wider."""
+    path = tmp_path / "three.csv"
+    rows = "".join(f"{name},0,cifar10,4,512,2000000\n" for name in "abc")
+    path.write_text(f"{HEADER},work_examples\n{rows}")
+    options = ("--cluster", "1x4", "--policy", "las+goodput", "--policy", "las")
+    settings = ("--set", "las+goodput.max_nodes=3", "--set", "sim.provision_s=45")
+    code, out, err = headway(
+        monkeypatch, capsys, "simulate", path, *options, *settings, "--out", tmp_path, "--json"
+    )
+    assert (code, err) == (0, "")
+    scaled, fixed = json.loads(out)["results"]
+    assert fixed["node_hours"] == pytest.approx(fixed["makespan_s"] / 3600)
+    assert scaled["avg_jct_s"] < fixed["avg_jct_s"]
+    assert scaled["provisioned_gpu_hours"] == pytest.approx(4 * scaled["node_hours"])
+    log = (tmp_path / "las+goodput" / "events.jsonl").read_text()
+    events = [json.loads(line) for line in log.splitlines()]
+    joined = [event["at_s"] for event in events if event["event"] == "NodeJoined"]
+    asked = [event["at_s"] for event in events if event.get("scaling")]
+    assert joined[:2] == [0, asked[0] + 45]
+    first = next(event["scaling"] for event in events if event.get("scaling"))
+    assert (first["code"], first["nodes"] > 1) == ("UtilityHigh", True)
+
+
 def test_what_goes_beyond_the_profiles_is_said_on_stderr(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -129,6 +156,12 @@ def test_what_goes_beyond_the_profiles_is_said_on_stderr(
         (["--set", "las.p=1"], "'las' is not one of sim, pollux"),
         (["--set", "p=1"], "must be NAME.KEY=VALUE"),
         (["--set", "sim.speed=1"], "the simulator has no 'speed'; it has noise"),
+        (["--set", "sim.provision_s=soon"], "sim.provision_s must be a number from 0 to 1e+07"),
+        (["--policy", "pollux+size"], "policy pollux+size: unknown scaler 'size'; choose one of"),
+        (
+            ["--policy", "las+goodput", "--set", "las+goodput.low=2"],
+            "goodput.low and goodput.high must be 0 <= low <= high <= 1",
+        ),
         (["--set", "sim.models=known"], "sim.models must be learned or oracle"),
         (["--set", "sim.noise=-1"], "sim.noise must be a number from 0 to 1"),
         (

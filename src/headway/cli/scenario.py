@@ -22,7 +22,11 @@ from headway.traces.sniff import read_profiles, read_workload
 
 MOST_S = 1e7  # of a round or a restart; virtual time goes on round by round
 SIMULATOR = "sim"  # whose settings, beside the policies', --set may name
-SIMULATOR_SETTINGS = ("noise", "models", "throughput")
+NUMBERS: Mapping[str, float] = {  # of the simulator, and their largest values; the least is 0
+    "noise": 1.0,
+    "provision_s": MOST_S,
+}
+SIMULATOR_SETTINGS = (*NUMBERS, "models", "throughput")
 Settings = Mapping[str, Mapping[str, str]]
 
 OPTIONS = (
@@ -35,7 +39,7 @@ OPTIONS = (
         "policies",
         multiple=True,
         default=(DEFAULT,),
-        help="May be given several times.",
+        help="May be given several times; NAME+goodput or NAME+throughput scales the cluster.",
     ),
     click.option(
         "--profiles",
@@ -76,6 +80,12 @@ class Scenario:
         """Whether each seed makes other jobs; a file has the same ones for all."""
         return is_generator(self.workload)
 
+    @property
+    def most_nodes(self) -> int:
+        """To which any of the policies may scale the cluster; 0 where none does."""
+        traits = [contender.policy.traits for contender in self.contenders]
+        return max((each.most_nodes or 0 for each in traits), default=0)
+
     def setup(self, seed: int) -> Setup:
         """The same for every policy.
 
@@ -85,14 +95,15 @@ class Scenario:
         if seed < 0:
             raise InvalidInputError(f"--seed must not be negative, not {seed}")
         return Setup(
-            workload=fitted(self._jobs(seed), self.cluster),
+            workload=fitted(self._jobs(seed), self.cluster, self.most_nodes),
             cluster=self.cluster,
             round_s=self.round_s,
             restart_s=self.restart_s,
             seed=seed,
-            noise=_noise(self.settings[SIMULATOR]),
+            most_nodes=self.most_nodes,
             throughput=_throughput(self.settings[SIMULATOR]),
             oracle_models=_oracle_models(self.settings[SIMULATOR]),
+            **numbers(self.settings[SIMULATOR]),
         )
 
     def _jobs(self, seed: int) -> Workload:
@@ -207,15 +218,27 @@ def _seconds(option: str, value: float, *, least: float) -> float:
     return value
 
 
-def _noise(settings: Mapping[str, str]) -> float:
-    text = settings.get("noise", "0")
-    try:
-        noise = float(text)
-    except ValueError:
-        noise = math.nan
-    if not 0 <= noise <= 1:
-        raise InvalidInputError(f"--set sim.noise must be a number from 0 to 1, not {text!r}")
-    return noise
+def numbers(settings: Mapping[str, str]) -> dict[str, float]:
+    """Fields of ``Setup``.
+
+    Raises:
+        InvalidInputError: no number, or one beyond sense.
+    """
+    found = {}
+    for key, most in NUMBERS.items():
+        if key not in settings:
+            continue
+        text = settings[key]
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not 0 <= value <= most:
+            raise InvalidInputError(
+                f"--set sim.{key} must be a number from 0 to {most:g}, not {text!r}"
+            )
+        found[key] = value
+    return found
 
 
 def _throughput(settings: Mapping[str, str]) -> str:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from headway.core.ids import JobId, NodeId
 from headway.core.plans import BatchPlan, Regime
+from headway.core.scale import Scaling
 from headway.core.theta import GradTime, Locality, ThroughputKind, ThroughputParams
 
 FloatArray = NDArray[np.float64]
@@ -223,6 +224,8 @@ class Snapshot:
     arrivals: int = 0  # counters that tell a planning policy whether its plan is stale
     departures: int = 0
     changes: int = 0  # nodes that came or went, batch sizes that changed
+    nodes_wanted: int | None = None  # those asked for; None: nobody has asked for a number
+    nodes_leaving: tuple[NodeId, ...] = ()  # told to go and still there
 
     @property
     def gpus(self) -> int:
@@ -261,6 +264,7 @@ class Decision:
     objective: float | None = None  # what the policy maximised, where it maximises something
     gap: float | None = None  # relative distance to the proven bound; 0 when optimal
     solver: Mapping[str, float] = field(default_factory=dict)  # counts: nodes, iterations, columns
+    scaling: Scaling | None = None  # the wanted size of the cluster; None: whatever it is
 
     def of(self, job_id: JobId) -> Allocation:
         return self.allocations.get(job_id, NOTHING)

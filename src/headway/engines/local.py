@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import final
 
-from headway.core.control.commands import Command, RunJob, StopJob, StopReason
+from headway.core.control.commands import JobCommand, RunJob, StopJob, StopReason
 from headway.core.control.events import Event, JobFailed, JobFinished, JobStarted, JobStopped
 from headway.core.errors import HeadwayError
 from headway.core.ids import JobId, NodeId
@@ -62,7 +62,7 @@ class LocalEngine:
         """Slots in use, by job; a slot is in use until its last process is gone."""
         return self._table.holds()
 
-    def apply(self, command: Command) -> None:
+    def apply(self, command: JobCommand) -> None:
         """Begin to make a command true; it goes on in ``hear`` and ``observe``."""
         job_id = command.job.job_id if isinstance(command, RunJob) else command.job_id
         applied = self._applied.setdefault(job_id, set())

@@ -20,6 +20,7 @@ import yaml
 from headway.core.control.events import NodeJoined, NodeLost
 from headway.core.errors import InvalidInputError
 from headway.core.ids import NodeId
+from headway.core.policy.probe import usual
 from headway.core.types import Node, total_gpus
 
 MAX_NODES = 10_000
@@ -38,6 +39,11 @@ class Cluster:
     @property
     def gpus(self) -> int:
         return total_gpus(self.nodes)
+
+    def grown(self, most_nodes: int) -> tuple[Node, ...]:
+        """Its nodes once a policy has scaled it to so many; those added are of the usual kind."""
+        more = max(most_nodes - len(self.nodes), 0)
+        return (*self.nodes, *[usual(self.nodes)] * more)
 
 
 def parse_cluster(text: str) -> Cluster:

@@ -19,11 +19,13 @@ from headway.core.control.state import State
 from headway.core.errors import InvalidInputError
 from headway.core.explain.forward import Queue, forward
 from headway.core.policy import Policy, Traits
-from headway.core.types import Decision, JobSpec, Snapshot
+from headway.core.policy.probe import usual
+from headway.core.types import Decision, JobSpec, Node, Snapshot, total_gpus
 from headway.sim.agent import SimulatedAgents
 from headway.sim.cluster import Cluster
 from headway.sim.executor import Executor
 from headway.sim.oracle import Oracle
+from headway.sim.provider import Provider
 from headway.sim.truth import Speeds, truths
 from headway.traces.base import Workload
 
@@ -41,7 +43,14 @@ class Setup:
     seed: int = 0
     noise: float = 0.0  # standard deviation of the logarithm of what agents measure
     throughput: str = "linear"  # which models agents fit, one of core.model.choice.FITTERS
+    provision_s: float = 120.0  # until a node that a policy asks for is there
+    most_nodes: int = 0  # to which a policy may scale the cluster
     oracle_models: bool = False  # agents have the fit of their whole profile from the start
+
+    @property
+    def largest(self) -> tuple[Node, ...]:
+        """The nodes of the cluster at its largest."""
+        return self.cluster.grown(self.most_nodes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,13 +63,16 @@ class Run:
     outside: tuple[str, ...] = ()  # queries beyond what the profiles measured
 
 
-def fitted(workload: Workload, cluster: Cluster) -> Workload:
+def fitted(workload: Workload, cluster: Cluster, most_nodes: int = 0) -> Workload:
     """The same workload with no job wider than the cluster; notes say which were made narrower.
+
+    A cluster that policies scale counts with ``most_nodes``.
 
     Raises:
         InvalidInputError: a job that cannot run on so few GPUs.
     """
-    jobs = [_fitted(job, cluster.gpus) for job in workload.jobs]
+    gpus = total_gpus(cluster.grown(most_nodes))
+    jobs = [_fitted(job, gpus) for job in workload.jobs]
     notes = [
         f"job {job.name} asks for {old.requested_gpus} GPUs; {job.requested_gpus} fit the cluster"
         for old, job in zip(workload.jobs, jobs, strict=True)
@@ -109,6 +121,7 @@ def simulate(
         round_s=setup.round_s,
         restart_s=setup.restart_s,
         changes_s=[change.at_s for change in setup.cluster.changes],
+        provider=Provider(usual(setup.cluster.nodes), provision_s=setup.provision_s),
     )
     state = State(memory=policy.start(), round_s=setup.round_s)
     queue = Queue(_given(setup, opened, references))

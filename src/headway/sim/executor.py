@@ -7,10 +7,11 @@ cancelled, and then ``forward`` drops them.
 """
 
 import math
+from bisect import insort
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, final
 
-from headway.core.control.commands import Command, RunJob, StopJob
+from headway.core.control.commands import Command, RunJob, ScaleCluster, StopJob
 from headway.core.control.events import (
     Event,
     JobFinished,
@@ -25,6 +26,7 @@ from headway.core.control.lifecycle import Phase
 from headway.core.control.state import State
 from headway.core.explain.forward import Push
 from headway.core.ids import JobId
+from headway.sim.provider import Provider
 from headway.sim.truth import JobTruth
 
 # rounds in which jobs wait and not one GPU is given away, after which nothing will change
@@ -75,11 +77,13 @@ class Executor:
         round_s: float,
         restart_s: float,
         changes_s: Sequence[float] = (),
+        provider: Provider | None = None,
     ) -> None:
         self._jobs = jobs
         self._agents = agents
         self._round_s = round_s
         self._restart_s = restart_s
+        self._provider = provider
         # when nodes come or go; those at time 0 are over before the first job is there
         self._changes_s = [*(at_s for at_s in changes_s if at_s > 0), math.inf]
         self._changes_seen = 0
@@ -111,6 +115,7 @@ class Executor:
         match command:
             case RunJob():
                 job = self._jobs[command.job.job_id]
+                job.spec = command.job  # with the batch contract as the policy wants it kept
                 job.hold(
                     command.allocation,
                     command.generation,
@@ -126,6 +131,10 @@ class Executor:
                     push(
                         JobStopped(at_s=now_s, job_id=command.job_id, generation=command.generation)
                     )
+            case ScaleCluster():
+                if self._provider is not None:
+                    for at_s in self._provider.scale(state, command, now_s, push):
+                        insort(self._changes_s, at_s, lo=self._changes_seen)
 
     def _round_from(self, now_s: float) -> int:
         """The first round that does not start in the past, even where a quotient is rounded."""

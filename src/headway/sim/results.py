@@ -62,7 +62,7 @@ def run_all(
     Raises:
         UnavailableError: a log cannot be written.
     """
-    fair = references(setup.workload, [node.gpus for node in setup.cluster.nodes])
+    fair = references(setup.workload, [node.gpus for node in setup.largest])
     return tuple(_run(setup, contender, fair, out, tell, watch) for contender in contenders)
 
 

@@ -29,6 +29,7 @@ from headway.core.control.events import (
     RunOpened,
 )
 from headway.core.ids import JobId, NodeId
+from headway.core.scale import ScaleCode, Scaling
 from headway.core.types import (
     Allocation,
     BatchChange,
@@ -51,6 +52,7 @@ JOB_IDS = st.sampled_from([JobId(f"job-{letter}") for letter in "abcdef"])
 NODE_IDS = st.sampled_from([NodeId(f"n{index}") for index in range(6)])
 TIMES_S = st.floats(0, 1e9)
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+FIGURES = st.lists(st.tuples(NAMES, NUMBERS), max_size=3).map(tuple)
 COUNTS = st.integers(0, 10**9)
 GENERATIONS = st.integers(0, 1000)
 
@@ -233,13 +235,15 @@ def reasons() -> SearchStrategy[Reason]:
         Reason,
         job_id=JOB_IDS,
         code=st.sampled_from(ReasonCode),
-        numbers=st.lists(st.tuples(NAMES, NUMBERS), max_size=3).map(tuple),
+        numbers=FIGURES,
     )
 
 
 def decisions() -> SearchStrategy[RoundDecided]:
     """A decision as a log has it."""
     change = st.builds(Change, job_id=JOB_IDS, generation=GENERATIONS, allocation=allocations())
+    leaving, code = st.lists(NODE_IDS, max_size=3).map(tuple), st.sampled_from(ScaleCode)
+    scaling = st.builds(Scaling, nodes=COUNTS, leaving=leaving, code=code, numbers=FIGURES)
     return st.builds(
         RoundDecided,
         at_s=TIMES_S,
@@ -249,6 +253,7 @@ def decisions() -> SearchStrategy[RoundDecided]:
         objective=st.none() | NUMBERS,
         gap=st.none() | st.floats(0, 1),
         solver=st.dictionaries(NAMES, NUMBERS, max_size=2),
+        scaling=st.none() | scaling,
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from headway.core.ids import JobId, NodeId
+from headway.core.scale import Scaling
 from headway.core.types import Allocation, BatchChange, JobReport, JobSpec, Node, Reason
 
 
@@ -78,6 +79,7 @@ class RoundDecided:
     objective: float | None = None
     gap: float | None = None
     solver: Mapping[str, float] = field(default_factory=dict)
+    scaling: Scaling | None = None  # only where another size of the cluster is wanted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
