@@ -14,6 +14,7 @@ from headway.core.policy.las import Las
 from headway.core.policy.optimus import Optimus
 from headway.core.policy.pollux import Pollux
 from headway.core.policy.scalers import GoodputScaler, ThroughputScaler
+from headway.core.policy.shockwave import Shockwave
 from headway.core.policy.sia import Sia
 from headway.core.policy.tiresias import Tiresias
 
@@ -22,6 +23,7 @@ POLICIES: dict[str, Any] = {
     "las": Las,
     "optimus": Optimus,
     "pollux": Pollux,
+    "shockwave": Shockwave,
     "sia": Sia,
     "tiresias": Tiresias,
 }
