@@ -53,10 +53,13 @@ def alone(count: int, rounds: int) -> Window:
     )
 
 
-def test_who_runs_goes_on_and_then_the_highest_rank_comes() -> None:
-    nobody_but_last = np.array([False, False, True])
-    runs = arranged(alone(3, 4), np.array([1, 1, 2]), nobody_but_last, np.array([1.0, 2.0, 0.0]))
-    assert np.argmax(runs, axis=0).tolist() == [2, 2, 1, 0]
+def test_the_highest_rank_comes_first_and_of_equals_who_runs() -> None:
+    nobody, last = np.zeros(3, dtype=np.bool_), np.array([False, False, True])
+    counts = np.array([1, 1, 2])
+    runs = arranged(alone(3, 4), counts, nobody, np.array([1.0, 2.0, 1.0]))
+    assert np.argmax(runs, axis=0).tolist() == [1, 0, 2, 2]
+    runs = arranged(alone(3, 4), counts, last, np.ones(3))
+    assert np.argmax(runs, axis=0).tolist() == [2, 2, 0, 1]
 
 
 def test_wide_items_that_the_order_shut_out_are_set_level() -> None:

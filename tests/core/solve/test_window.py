@@ -42,3 +42,8 @@ def test_the_gap_is_relative_to_the_objective() -> None:
     assert Plan(runs=runs, objective=-2.0, bound=-1.0).gap == 0.5
     assert Plan(runs=runs, objective=2.0, bound=2.5).gap == 0.25
     assert Plan(runs=runs, objective=2.0, bound=2.0).gap == 0.0
+
+
+def test_where_the_objective_is_near_zero_the_gap_is_relative_to_what_was_gained() -> None:
+    runs = np.zeros((1, 1), dtype=np.bool_)
+    assert Plan(runs=runs, objective=0.0, bound=0.5, idle=-1.0).gap == 0.5

@@ -16,6 +16,7 @@ from headway.core.policy.pollux import Pollux
 from headway.core.policy.scalers import GoodputScaler, ThroughputScaler
 from headway.core.policy.shockwave import Shockwave
 from headway.core.policy.sia import Sia
+from headway.core.policy.srtf import Srtf
 from headway.core.policy.tiresias import Tiresias
 
 POLICIES: dict[str, Any] = {
@@ -25,6 +26,7 @@ POLICIES: dict[str, Any] = {
     "pollux": Pollux,
     "shockwave": Shockwave,
     "sia": Sia,
+    "srtf": Srtf,
     "tiresias": Tiresias,
 }
 SCALERS: dict[str, Any] = {"goodput": GoodputScaler, "throughput": ThroughputScaler}

@@ -1,21 +1,19 @@
 """How long jobs still run alone at their requested size, as far as they declare and report it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
 from headway.core.model.efficiency import assumed_noise_scale, gain
 from headway.core.model.throughput import stack, step_time_s
-from headway.core.plans import BatchPlan, Regime
+from headway.core.plans import BatchPlan
+from headway.core.predict.foresight import Foresight
+from headway.core.predict.speed import StepTimes, steps_per_epoch
 from headway.core.types import Float64, FloatArray, Int64, IntArray, JobReport, JobView
 
 ASSUMED_S = 3_600.0  # a whole job, until any job has shown how long it takes
 LEAST_LEFT_S = 1.0  # an active job is not done, whatever it declared
-
-Key = tuple[str, int, int]  # model, batch size, GPUs
-Speeds = Mapping[Key, float]  # seconds for each sample, as measured by any job so far
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,109 +35,98 @@ class Ahead:
         return self.done_s + self.left_s
 
 
-def measured(speeds: Speeds, jobs: Sequence[JobView]) -> dict[Key, float]:
-    """With what the jobs have measured since; the latest counts."""
-    found = dict(speeds)
-    for job in jobs:
-        plan = job.spec.plan
-        if plan is not None and job.report is not None:
-            for regime in job.report.regimes:
-                if regime.epoch_s is not None and regime.gpus:
-                    key = (plan.model, regime.batch_size, regime.gpus)
-                    found[key] = regime.epoch_s / plan.samples_per_epoch
+Lengths = tuple[float, Sequence[float], Sequence[float]]  # done_s, regime_s, share
+
+
+def ahead(jobs: Sequence[JobView], foresight: Foresight, per_node: int) -> Ahead:
+    """Of each job; one of which nothing is known takes as long as others do on average."""
+    planned = iter(_planned([job for job in jobs if job.spec.plan is not None], foresight))
+    lengths = [_plain(job, per_node) if job.spec.plan is None else next(planned) for job in jobs]
+    totals = [one[0] + sum(one[1]) for one in lengths if one is not None]
+    usual_s = float(np.mean(totals)) if totals else ASSUMED_S
+    each = [one or (0.0, [usual_s], [1.0]) for one in lengths]
+    done_s = np.array([one[0] for one in each])
+    regime_s, share = _table([one[1] for one in each]), _table([one[2] for one in each])
+    short = regime_s.sum(axis=1) < LEAST_LEFT_S
+    regime_s[short], share[short] = 0.0, 0.0
+    regime_s[short, 0] = LEAST_LEFT_S
+    share[short, 0] = LEAST_LEFT_S / (LEAST_LEFT_S + done_s[short])
+    return Ahead(done_s=done_s, regime_s=regime_s, share=share)
+
+
+def _table(rows: Sequence[Sequence[float]]) -> FloatArray:
+    """Rows of different lengths, zeros behind the shorter ones; at least one column."""
+    table = np.zeros((len(rows), max([1, *map(len, rows)])))
+    for index, row in enumerate(rows):
+        table[index, : len(row)] = row
+    return table
+
+
+def _planned(jobs: Sequence[JobView], foresight: Foresight) -> list[Lengths | None]:
+    """Jobs that say how many epochs they train, by the forecast of their regimes."""
+    if not jobs:
+        return []
+    made = foresight.forecast(jobs, [job.spec.requested_gpus for job in jobs])
+    epochs_done = foresight.epochs_done(jobs)
+    found: list[Lengths | None] = []
+    for row, job in enumerate(jobs):
+        plan = foresight.known[job.spec.job_id].plan
+        scale = _scale(job, plan, foresight.step_s, float(made.epoch_s[row, 0]))
+        if scale is None:
+            found.append(None)
+            continue
+        epoch_s = made.epoch_s[row] * scale
+        done_s = _done_s(job, plan, foresight.step_s, float(epochs_done[row]), float(epoch_s[0]))
+        left = made.epochs[row]
+        found.append((done_s, left * epoch_s, left / plan.epochs))
     return found
 
 
-def ahead(jobs: Sequence[JobView], speeds: Speeds, per_node: int) -> Ahead:
-    """Of each job; one of which nothing is known takes as long as others do on average."""
-    known = [_lengths(job, speeds, per_node) for job in jobs]
-    totals = [done_s + sum(one[0] for one in left) for done_s, left in filter(None, known)]
-    usual_s = float(np.mean(totals)) if totals else ASSUMED_S
-    width = max([1, *(len(each[1]) for each in known if each is not None)])
-    done_s, table = np.zeros(len(jobs)), np.zeros((2, len(jobs), width))
-    for row, each in enumerate(known):
-        before_s, left = each if each is not None else (0.0, [(usual_s, 1.0)])
-        done_s[row] = before_s
-        table[:, row, : len(left)] = np.array(left, dtype=np.float64).reshape(-1, 2).T
-    short = table[0].sum(axis=1) < LEAST_LEFT_S
-    table[0, short], table[1, short] = 0.0, 0.0
-    table[0, short, 0] = LEAST_LEFT_S
-    table[1, short, 0] = LEAST_LEFT_S / (LEAST_LEFT_S + done_s[short])
-    return Ahead(done_s=done_s, regime_s=table[0], share=table[1])
+def _scale(job: JobView, plan: BatchPlan, step_s: StepTimes, first_s: float) -> float | None:
+    """What to multiply a forecast by: 1 unless the job's speed is not known at all.
+
+    Then it is taken to be as fast for each of its GPUs as other jobs of its model are.
+    """
+    size, gpus = plan.configurations[0], job.spec.requested_gpus
+    if job.report is not None or (plan.model, size, gpus) in step_s:
+        return 1.0
+    alike = [
+        one_s / batch_size * others
+        for (model, batch_size, others), one_s in sorted(step_s.items())
+        if model == plan.model
+    ]
+    if not alike or first_s <= 0:
+        return None
+    return float(np.mean(alike)) / gpus * plan.samples_per_epoch / first_s
 
 
-Lengths = tuple[float, list[tuple[float, float]]]  # seconds done; (seconds, share of work) to come
+def _done_s(
+    job: JobView, plan: BatchPlan, step_s: StepTimes, epochs_done: float, epoch_s: float
+) -> float:
+    """Run time of the epochs that are done, each at the speed of its regime."""
+    regimes = () if job.report is None else job.report.regimes
+    if not regimes:
+        return epochs_done * epoch_s
+    ends = [*(regime.began_epoch for regime in regimes[1:]), epochs_done]
+    done_s = 0.0
+    for regime, end in zip(regimes, ends, strict=True):
+        key = (plan.model, regime.batch_size, job.spec.requested_gpus)
+        took_s = (
+            steps_per_epoch(plan, regime.batch_size) * step_s[key] if key in step_s else epoch_s
+        )
+        done_s += max(end - regime.began_epoch, 0.0) * took_s
+    return done_s
 
 
-def _lengths(job: JobView, speeds: Speeds, per_node: int) -> Lengths | None:
-    plan, report = job.spec.plan, job.report
-    if plan is not None:
-        return _planned(job, plan, speeds, per_node)
-    left = steps_left(job)
+def _plain(job: JobView, per_node: int) -> Lengths | None:
+    """A job without regimes, by its declared samples or work."""
+    left, report = steps_left(job), job.report
     if report is None or left is None:
         return None
     gpus = np.array([job.spec.requested_gpus], dtype=np.int64)
     step_s = float(step_times_s(job, report, gpus, per_node, job.spec.requested_batch_size)[0])
     done = _steps_done(job, report)
-    return done * step_s, [(left * step_s, left / max(done + left, 1e-12))]
-
-
-def _planned(job: JobView, plan: BatchPlan, speeds: Speeds, per_node: int) -> Lengths | None:
-    """A job that changes its batch size by itself, epoch by epoch."""
-    report = job.report
-    begun = report.regimes if report is not None else ()
-    begun = begun or (Regime(batch_size=plan.configurations[0], began_epoch=0.0),)
-    epochs = 0.0 if report is None else report.progress_examples / plan.samples_per_epoch
-    stages = stages_ahead(plan, begun, epochs)
-    sizes = [regime.batch_size for regime in begun]
-    times = {
-        size: epoch_s(job, plan, size, speeds, per_node)
-        for size in {*sizes, *(size for size, _ in stages)}
-    }
-    ends = [regime.began_epoch for regime in begun[1:]] + [epochs]
-    if any(one is None for one in times.values()):
-        return None
-    known = {size: one for size, one in times.items() if one is not None}
-    done_s = sum(
-        max(end - regime.began_epoch, 0.0) * known[regime.batch_size]
-        for regime, end in zip(begun, ends, strict=True)
-    )
-    return done_s, [(count * known[size], count / plan.epochs) for size, count in stages]
-
-
-def stages_ahead(
-    plan: BatchPlan, begun: Sequence[Regime], epochs: float
-) -> list[tuple[int, float]]:
-    """Batch sizes to come and the epochs at each: what is declared, else the present one."""
-    left = max(plan.epochs - epochs, 0.0)
-    if not plan.starts:
-        return [(begun[-1].batch_size, left)]
-    edges = pairwise([*plan.starts, plan.epochs])
-    stages = [
-        (size, max(end - max(start, epochs), 0.0))
-        for size, (start, end) in zip(plan.configurations, edges, strict=True)
-    ]
-    return [stage for stage in stages if stage[1] > 0] or [(begun[-1].batch_size, left)]
-
-
-def epoch_s(
-    job: JobView, plan: BatchPlan, batch_size: int, speeds: Speeds, per_node: int
-) -> float | None:
-    """Seconds of an epoch at a batch size: measured, by it or another job; else by the model."""
-    gpus, report = job.spec.requested_gpus, job.report
-    sample_s = speeds.get((plan.model, batch_size, gpus))
-    if sample_s is not None:
-        return sample_s * plan.samples_per_epoch
-    if report is not None and report.batch_size:
-        steps = np.ceil(plan.samples_per_epoch / batch_size)
-        counts = np.array([gpus], dtype=np.int64)
-        return float(steps * step_times_s(job, report, counts, per_node, batch_size)[0])
-    alike = [
-        sample_s * other_gpus / gpus
-        for (model, _, other_gpus), sample_s in sorted(speeds.items())
-        if model == plan.model
-    ]
-    return float(np.mean(alike)) * plan.samples_per_epoch if alike else None
+    return done * step_s, [left * step_s], [left / max(done + left, 1e-12)]
 
 
 def step_times_s(

@@ -33,7 +33,8 @@ class Climbed:
         """The longest remainder less the mean load; of the sign of d bound / d share."""
         window = self.prices.window
         left = window.left[np.arange(len(window.width)), self.prices.taken(self.best)]
-        return self.best.threshold - float(window.width @ left) / window.capacity
+        mean = float(window.width @ left) / window.capacity
+        return window.tail * self.best.threshold - mean
 
 
 @dataclass(slots=True)

@@ -1,8 +1,9 @@
 """The relaxed window at one price: a threshold on remainders, and steps by value for width.
 
-H is the largest of two terms, so for any share s in [0, 1] it is at least (1 - s) h + s area, where
-h is the longest remainder and area the mean load. For a share and an h every item gets what brings
-its remainder down to h, and the rest of the room goes step by step to the most value for width.
+H is the largest of two terms, so for any share s in [0, 1] it is at least (1 - s) tail h + s area,
+where h is the longest remainder and area the mean load. For a share and an h every item gets what
+brings its remainder down to h, and the rest of the room goes step by step to the most value for
+its width.
 That is F_s(h): concave in h, and its maximum bounds the window from above.
 """
 
@@ -101,7 +102,7 @@ class Prices:
         lost = price - self.ratio[place[np.arange(len(forced)), level]]
         lost = np.maximum(lost, 0.0) * window.width[forced] / fall
         beyond = np.where(place >= stop, self.ratio[place] * must, 0.0)
-        charge = window.price * (1 - self.share)
+        charge = window.price * window.tail * (1 - self.share)
         value = self.base + float(self.ratio[:stop] @ self.width[:stop]) + price * rest
         return Point(
             threshold=threshold,

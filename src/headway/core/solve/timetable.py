@@ -1,4 +1,4 @@
-"""Counts into rounds: who must run now, who already runs, then by rank; repaired where none fits.
+"""Counts into rounds: who must run now, then by rank; another order where too much does not fit.
 
 With R rounds to go and all counts at most R, those who must run in each of them fit if the counts
 fit at all; after a round that is full the same holds for R - 1. So with unit widths nothing is
@@ -18,17 +18,24 @@ def arranged(
     counts: Int64[IntArray, " items"],
     running: BoolArray,
     rank: Float64[FloatArray, " items"],
+    *,
+    order_may_cost: float = 0.0,
 ) -> BoolArray:
-    """A table (items, rounds) with the counts, or the best that was found where they do not fit."""
+    """A table (items, rounds) with the counts, or what was found where they do not fit.
+
+    A table in the order of the ranks is kept while it costs at most this share of the objective.
+    """
     runs = _by_rank(window, counts, running, rank)
     if (runs.sum(axis=1) < counts).any():
         level = _level(window, counts, rank)
-        runs = max((runs, level), key=lambda table: window.objective(table.sum(axis=1)))
+        best, by_rank = window.objective(level.sum(axis=1)), window.objective(runs.sum(axis=1))
+        if best - by_rank > order_may_cost * abs(best):
+            runs = level
     return _filled(window, runs)
 
 
 def _by_rank(window: Window, counts: IntArray, running: BoolArray, rank: FloatArray) -> BoolArray:
-    """Round by round; who runs goes on while it has rounds left, so few stop and start again."""
+    """Round by round; of equal ranks who runs goes on, so few stop and start again."""
     left, rows = counts.copy(), np.arange(len(counts))
     runs = np.zeros((len(counts), window.rounds), dtype=np.bool_)
     for column in range(window.rounds):
@@ -36,7 +43,7 @@ def _by_rank(window: Window, counts: IntArray, running: BoolArray, rank: FloatAr
         np.minimum(left, to_go, out=left)  # what did not fit is lost
         must = left == to_go
         widest = np.where(must, -window.width, 0)
-        order = np.lexsort((rows, -rank, ~running, widest, ~must))
+        order = np.lexsort((rows, ~running, -rank, widest, ~must))
         taken = fitting(order[left[order] > 0], window.width, window.capacity)
         runs[taken, column] = True
         left[taken] -= 1
