@@ -139,12 +139,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     found = measured(known["imagenet"], asked.seed)
     if asked.json:
         answer = {"nodes": NODES, "gpus_per_node": PER_NODE, "published": PUBLISHED, "runs": found}
-        print(json.dumps(answer, indent=2))  # noqa: T201
+        print(json.dumps(answer, indent=2))
         return
     for name, figures in found.items():
         took = f"{figures['completion_s']:9,.0f} s {figures['node_hours']:7.1f} node-h"
         shares = f"{figures['cheaper']:+7.1%} cheaper {figures['longer']:+7.1%} longer"
-        print(f"{name:36} {took} {shares}")  # noqa: T201
+        print(f"{name:36} {took} {shares}")
 
 
 if __name__ == "__main__":

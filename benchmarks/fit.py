@@ -70,10 +70,10 @@ def main() -> int:
     try:
         results = [figures(folder) for folder in applications(options.profiles)]
     except InvalidInputError as error:
-        print(error, file=sys.stderr)  # noqa: T201
+        print(error, file=sys.stderr)
         return 2
     lines = [json.dumps({"results": results})] if options.json else table(results)
-    print(*lines, sep="\n")  # noqa: T201
+    print(*lines, sep="\n")
     return 0
 
 

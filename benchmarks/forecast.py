@@ -17,14 +17,14 @@ from pathlib import Path
 import click
 import numpy as np
 
-from headway.core.plans import BatchPlan, Regime
-from headway.core.predict.calibration import calibration
+from headway.core.adaptation import Adaptation, Regime
+from headway.core.predict.calibration import Calibration, calibration
 from headway.core.predict.forecast import forecast
 from headway.core.predict.history import History, Past, past
 from headway.core.predict.outlook import outlook
 from headway.traces.base import JobProfile, Workload
-from headway.traces.course import Course
 from headway.traces.sniff import read_profiles, read_workload
+from headway.traces.trajectory import Trajectory
 
 TRACES = (
     ("120jobs", "tacc"),
@@ -42,8 +42,8 @@ class Job:
 
     trace: str
     submitted_s: float
-    plan: BatchPlan
-    course: Course
+    adaptation: Adaptation
+    trajectory: Trajectory
     profile: JobProfile
     gpus: int
 
@@ -51,19 +51,19 @@ class Job:
         """Seconds of an epoch at this batch size, by the table."""
         batch = np.array([batch_size / self.gpus])
         _, step_s = self.profile.times_s((self.gpus,), batch)
-        return self.course.steps_per_epoch(batch_size) * float(step_s[0])
+        return self.trajectory.steps_per_epoch(batch_size) * float(step_s[0])
 
     @cached_property
     def sizes(self) -> list[int]:
         """The batch size of each epoch."""
-        lengths = map(round, self.course.stage_epochs)
-        stages = zip(self.course.batch_sizes, lengths, strict=True)
+        lengths = map(round, self.trajectory.stage_epochs)
+        stages = zip(self.trajectory.batch_sizes, lengths, strict=True)
         return [size for size, length in stages for _ in range(length)]
 
     @cached_property
     def ends_s(self) -> np.ndarray:
         """When each epoch ends, from the start of the job, after a zero."""
-        times_s = {size: self.epoch_s(size) for size in self.course.batch_sizes}
+        times_s = {size: self.epoch_s(size) for size in self.trajectory.batch_sizes}
         return np.concatenate([[0.0], np.cumsum([times_s[size] for size in self.sizes])])
 
     @property
@@ -74,7 +74,7 @@ class Job:
     @property
     def changes(self) -> bool:
         """Whether its batch size changes at all."""
-        return len(self.course.stages) > 1
+        return len(self.trajectory.stages) > 1
 
     def left_s(self, epoch: int) -> float:
         """The truth."""
@@ -84,7 +84,7 @@ class Job:
         """What it has shown after so many epochs."""
         return [
             Regime(batch_size=size, began_epoch=float(first))
-            for first, size in self.course.stages
+            for first, size in self.trajectory.stages
             if first <= epoch
         ]
 
@@ -93,7 +93,7 @@ class Job:
         done = int(np.searchsorted(self.ends_s, now_s - self.submitted_s, side="right")) - 1
         if done < (self.epochs if ended else 0):
             return None
-        return past(self.plan, self.regimes(done), float(done))
+        return past(self.adaptation, self.regimes(done), float(done))
 
 
 Contender = Callable[[Job, int], float]
@@ -111,14 +111,14 @@ def jobs_of(data: Path) -> list[Job]:
 
 def _job(trace: str, workload: Workload, index: int) -> Job:
     spec = workload.jobs[index]
-    course = workload.courses[spec.job_id]
-    whole = float(math.ceil(course.epochs))
-    assert spec.plan is not None
+    trajectory = workload.trajectories[spec.job_id]
+    whole = float(math.ceil(trajectory.epochs))
+    assert spec.adaptation is not None
     return Job(
         trace=trace,
         submitted_s=spec.submitted_s,
-        plan=replace(spec.plan, epochs=whole),
-        course=replace(course, epochs=whole),
+        adaptation=replace(spec.adaptation, epochs=whole),
+        trajectory=replace(trajectory, epochs=whole),
         profile=workload.profile_of(spec.job_id),
         gpus=spec.requested_gpus,
     )
@@ -131,9 +131,9 @@ def current_rate_s(job: Job, epoch: int) -> float:
 
 def restatement_s(job: Job, epoch: int) -> float:
     """Yardstick: the paper's rule over the regimes that the job will really have, in order."""
-    begun = sum(first <= epoch for first, _ in job.course.stages) - 1
-    ahead = job.course.batch_sizes[begun:]
-    began = job.course.stages[begun][0]
+    begun = sum(first <= epoch for first, _ in job.trajectory.stages) - 1
+    ahead = job.trajectory.batch_sizes[begun:]
+    began = job.trajectory.stages[begun][0]
     each = (job.epochs - began) / len(ahead)
     epochs = np.array([max(each - (epoch - began), 0.0), *[each] * (len(ahead) - 1)])
     total = epochs.sum()
@@ -147,7 +147,7 @@ def ancestor_s(job: Job, epoch: int) -> float:
 
     It knows which sizes the job will have. Epochs run are added to a uniform prior, the sum is
     scaled back to the job's epochs, the epochs run are taken away, and what is left is scaled to
-    the epochs that are left (ANCESTORS: uw-mad-dash/shockwave, JobMetaData.py).
+    the epochs that are left (uw-mad-dash/shockwave, scheduler/JobMetaData.py).
     """
     modes = sorted(set(job.sizes))
     seen = job.sizes[: epoch + 1]
@@ -185,34 +185,29 @@ def history(job: Job, epoch: int, others: Sequence[Job], prior: str) -> History:
     if prior == "uniform":
         return History()
     now_s = job.submitted_s + float(job.ends_s[epoch])
-    shown = (
-        (other.plan, other.shown_at(now_s, ended=prior == "ended"))
-        for other in others
-        if other is not job
-    )
-    return History.of((plan, one) for plan, one in shown if one is not None)
+    shown = (other.shown_at(now_s, ended=prior == "ended") for other in others if other is not job)
+    return History.of(one for one in shown if one is not None)
 
 
-def measured(jobs: Sequence[Job], prior: str) -> dict[str, object]:
+def measured(jobs: Sequence[Job], prior: str) -> list[Calibration]:
     """Error and calibration of the forecast at each share."""
     groups: dict[tuple[str, str, str], list[Job]] = {}
     for job in jobs:
-        groups.setdefault((job.trace, job.plan.model, job.plan.rule), []).append(job)
-    errors, bars = [], []
+        groups.setdefault((job.trace, job.adaptation.model, job.adaptation.rule), []).append(job)
+    found_at = []
     for share in SHARES:
         rows = []
         for job in (job for job in jobs if job.changes):
             epoch = int(share * job.epochs)
-            others = groups[job.trace, job.plan.model, job.plan.rule]
-            ahead = outlook(job.plan, job.regimes(epoch), history(job, epoch, others, prior))
+            others = groups[job.trace, job.adaptation.model, job.adaptation.rule]
+            ahead = outlook(job.adaptation, job.regimes(epoch), history(job, epoch, others, prior))
             times_s = [job.epoch_s(size) for size in ahead.batch_sizes]
             found = forecast([ahead], np.array([float(epoch)]), [times_s])
             rows.append((found.remaining_s[0], found.spread_s[0], job.left_s(epoch)))
         quality = calibration(*np.array(rows).T, tolerance=MET)
         assert quality is not None
-        errors.append(quality.mean_error)
-        bars.append(asdict(quality))
-    return {"error": errors, "calibration": bars}
+        found_at.append(quality)
+    return found_at
 
 
 @click.command()
@@ -223,25 +218,34 @@ def main(data: Path, as_json: bool) -> None:
     jobs = jobs_of(data)
     changing = [job for job in jobs if job.changes]
     yardsticks = {name: yardstick(name, changing) for name in YARDSTICKS}
-    answer: dict[str, object] = {
-        "jobs": len(jobs),
-        "changing": len(changing),
-        "shares": SHARES,
-        "yardsticks": yardsticks,
-        "bar": [min(column) for column in zip(*yardsticks.values(), strict=True)],
-        "forecast": {prior: measured(jobs, prior) for prior in PRIORS},
-    }
-    click.echo(json.dumps(answer) if as_json else _table(answer))
+    bar = [min(column) for column in zip(*yardsticks.values(), strict=True)]
+    found = {prior: measured(jobs, prior) for prior in PRIORS}
+    errors = {prior: [each.mean_error for each in row] for prior, row in found.items()}
+    if as_json:
+        answer = {
+            "jobs": len(jobs),
+            "changing": len(changing),
+            "shares": SHARES,
+            "yardsticks": yardsticks,
+            "bar": bar,
+            "forecast": {
+                prior: {"error": errors[prior], "calibration": [asdict(each) for each in row]}
+                for prior, row in found.items()
+            },
+        }
+        click.echo(json.dumps(answer))
+        return
+    click.echo(f"{len(changing)} of {len(jobs)} jobs change; mean error in %")
+    for name, row in {**yardsticks, "best of these": bar, **errors}.items():
+        _say(f"forecast, {name} prior" if name in errors else name, row)
+    click.echo("truths inside one and inside two spreads, in %")
+    for prior, qualities in found.items():
+        _say(f"{prior} prior, one", [each.within_one for each in qualities])
+        _say(f"{prior} prior, two", [each.within_two for each in qualities])
 
 
-def _table(answer: Mapping[str, object]) -> str:
-    rows = {**answer["yardsticks"], "best of these": answer["bar"]}  # type: ignore[dict-item]
-    for prior, found in answer["forecast"].items():  # type: ignore[attr-defined]
-        rows[f"forecast, {prior} prior"] = found["error"]
-    lines = [f"{answer['changing']} of {answer['jobs']} jobs change; mean error in %"]
-    for name, errors in rows.items():
-        lines.append(f"{name:24}" + "".join(f"{100 * error:7.1f}" for error in errors))
-    return "\n".join(lines)
+def _say(name: str, shares: Sequence[float]) -> None:
+    click.echo(f"{name:24}" + "".join(f"{100 * share:7.1f}" for share in shares))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from headway.cli.main import COMMANDS
+from headway.cli.scenario import SIMULATOR_SETTINGS
 from headway.core.policy import POLICIES, SCALERS
 
 ROOT = Path(__file__).parents[1]
@@ -48,6 +49,21 @@ def test_every_scaler_and_each_of_its_settings_is_described(scaler: str) -> None
     assert f"`+{scaler}`" in (ROOT / "README.md").read_text()
     for setting in fields(SCALERS[scaler]):
         assert f"`{setting.name}`" in page
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_every_setting_is_described(policy: str) -> None:
+    sections = (ROOT / "docs/reference/settings.md").read_text().split("\n## ")
+    section = "".join(text for text in sections if f"`{policy}`" in text.splitlines()[0])
+    for setting in fields(POLICIES[policy]):
+        names = (f"| `{setting.name}`", f", `{setting.name}`", f"| `{policy}.{setting.name}`")
+        assert any(name in section for name in names), f"{policy}.{setting.name}"
+
+
+def test_every_setting_of_the_simulator_is_described() -> None:
+    page = (ROOT / "docs/reference/settings.md").read_text()
+    for setting in SIMULATOR_SETTINGS:
+        assert f"| `{setting}` |" in page
 
 
 def test_every_page_is_in_the_table_of_contents() -> None:

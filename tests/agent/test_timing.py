@@ -79,6 +79,20 @@ def test_observations_average_the_steps_of_a_shape() -> None:
     assert list(seen.weight) == pytest.approx([2.0, 1.0], rel=0.05)
 
 
+def test_gpu_types_are_told_apart_once_all_are_known() -> None:
+    """A checkpoint of an older version knows none, and it might have been any."""
+    history = History()
+    for gpu_type in ("t4", "a100"):
+        history.add(Shape(1, 1, 32, 0, gpu_type), grad_s=1.0, step_s=1.0)
+    seen = history.observations()
+    assert seen is not None
+    assert seen.gpu_type == ["t4", "a100"]
+    history.add(Shape(1, 1, 32, 0), grad_s=1.0, step_s=1.0)
+    seen = history.observations()
+    assert seen is not None
+    assert seen.gpu_type is None
+
+
 def test_what_is_old_weighs_less() -> None:
     """AdaptDL's profile was never aged: one slow node stayed in the model for ever."""
     history = History()

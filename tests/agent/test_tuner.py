@@ -181,4 +181,23 @@ def test_the_fit_survives_a_checkpoint() -> None:
     made = tuner(CONTRACT)
     restored = Tuner(CONTRACT, tunes=True, workers=1, nodes=1, clock=Clock())
     restored.load_state_dict(made.state_dict())
-    assert restored.choose(Split(32, 1, 32), 1e5) == made.choose(Split(32, 1, 32), 1e5)
+    then, now = made.choose(Split(32, 1, 32), 1e5), restored.choose(Split(32, 1, 32), 1e5)
+    assert then is not None
+    assert now is not None
+    assert now.split == then.split
+    assert now.gain == pytest.approx(then.gain)
+
+
+def test_a_pass_is_known_for_each_gpu_type_that_the_job_has_run_on() -> None:
+    """Three times as fast on the other type: the report says so, and the choice is made there."""
+    made = Tuner(CONTRACT, tunes=True, workers=1, nodes=1, clock=Clock(), gpu_type="a100")
+    history = History()
+    for batch in (16, 32, 64):
+        for gpu_type, factor in (("t4", 1.0), ("a100", 1 / 3)):
+            grad_s = (1e-3 + 1e-5 * batch) * factor
+            history.add(Shape(1, 1, batch, 0, gpu_type), grad_s=grad_s, step_s=grad_s)
+    made.refit(history)
+    pairs = {one.gpu_type: one.beta_grad_s for one in made.fit.grad_by_type}
+    assert pairs["t4"] == pytest.approx(3 * pairs["a100"], rel=0.05)
+    assert pairs["t4"] == pytest.approx(1e-5, rel=0.05)
+    assert made.choose(Split(32, 1, 32), 1e5) is not None

@@ -7,7 +7,14 @@ from pathlib import Path
 
 from headway.core.errors import InvalidInputError
 from headway.core.model.choice import FITTERS
-from headway.protocol.environment import FLAG, NEWS_FD, ORDERS, RENDEZVOUS, THROUGHPUT
+from headway.protocol.environment import (
+    FLAG,
+    GPU_TYPE,
+    NEWS_FD,
+    ORDERS,
+    RENDEZVOUS,
+    THROUGHPUT,
+)
 from headway.protocol.messages import WorkerOrders, decode_orders
 
 
@@ -23,6 +30,7 @@ class Context:
     flag: Path | None = None
     news_fd: int | None = None
     rendezvous: str | None = None
+    gpu_type: str | None = None  # of its node; None: not told
     throughput: str = "linear"  # which throughput models are fitted, one of choice.FITTERS
 
     @property
@@ -62,6 +70,7 @@ def from_environment(env: Mapping[str, str] = os.environ) -> Context | None:
         flag=Path(env[FLAG]) if FLAG in env else None,
         news_fd=_count(env, NEWS_FD, 0) if NEWS_FD in env else None,
         rendezvous=rendezvous,
+        gpu_type=env.get(GPU_TYPE),
         throughput=_throughput(env),
     )
 

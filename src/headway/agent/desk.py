@@ -121,6 +121,7 @@ class Desk:
             loss=loss,
             samples=progress.samples,
             epoch=progress.epoch,
+            grad_by_type=fit.grad_by_type,
             step_error=errors.here,
             step_error_doubled=errors.doubled,
             fit_trouble=fit.trouble,

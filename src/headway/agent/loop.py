@@ -46,6 +46,7 @@ class Loop:
             nodes=context.nodes,
             initial_batch_size=contract.initial_batch_size,
             halves=contract.adapts and orders.adapts,
+            gpu_type=context.gpu_type,
         )
         self.tuner = Tuner(
             contract,
@@ -53,6 +54,7 @@ class Loop:
             workers=context.workers,
             nodes=context.nodes,
             clock=time.perf_counter,
+            gpu_type=context.gpu_type,
             throughput=context.throughput,
         )
         self.rule = LrRule.ADASCALE

@@ -28,6 +28,7 @@ class Shape:
     nodes: int
     batch_per_gpu: int
     accum_steps: int
+    gpu_type: str | None = None  # not told, or by an older version
 
 
 @dataclass(slots=True)
@@ -113,6 +114,7 @@ class History:
             grad_s=np.array([r.grad_s for r in records], dtype=np.float64),
             step_s=np.array([r.step_s for r in records], dtype=np.float64),
             weight=np.array(aged, dtype=np.float64),
+            gpu_type=_types(shapes),
         )
 
     def state_dict(self) -> dict[str, Any]:
@@ -123,6 +125,12 @@ class History:
         self._clock_s = state["clock_s"]
         self._records = {Shape(**shape): Record(**record) for shape, record in state["rows"]}
         self._fitted = {}
+
+
+def _types(shapes: list[Shape]) -> list[str] | None:
+    """The GPU type of each shape; None where one is not known, for it might be any."""
+    told = [shape.gpu_type for shape in shapes if shape.gpu_type is not None]
+    return told if len(told) == len(shapes) else None
 
 
 @final

@@ -10,7 +10,8 @@ from headway.agent.timing import History
 from headway.core.errors import InvalidInputError
 from headway.core.model.choice import FITTERS
 from headway.core.model.fit import OPTIMISM, Fit, StepErrors
-from headway.core.model.goodput import JobModels, goodput_at, keep_unless_better
+from headway.core.model.goodput import JobModels
+from headway.core.model.refine import Measured, refine
 from headway.core.types import (
     BatchContract,
     BatchMode,
@@ -45,6 +46,7 @@ class Tuner:
         workers: int,
         nodes: int,
         clock: Callable[[], float],
+        gpu_type: str | None = None,
         throughput: str = "linear",
     ) -> None:
         self.tunes = tunes and contract.adapts
@@ -53,7 +55,9 @@ class Tuner:
         self._fitter = FITTERS[throughput]
         self._contract = contract
         self._workers = workers
-        self._nodes = nodes
+        self._gpu_type = gpu_type
+        self._at = Placement(workers, nodes)
+        self._measured = Measured.of(None, self._at)
         self._clock = clock
         self._next_fit_s = 0.0
 
@@ -86,6 +90,7 @@ class Tuner:
         observations = history.observations()
         if observations is None:
             return
+        self._measured = Measured.of(observations, self._at, self._gpu_type)
         last = self.fit if isfinite(self.fit.error) else None
         self.fit = self._fitter(observations, last, optimism=OPTIMISM)
         self.fits += 1
@@ -96,7 +101,7 @@ class Tuner:
     def choose(
         self, split: Split, noise_scale: float | None, *, samples: int | None = None
     ) -> Change | None:
-        """A choice that is predicted to be at least 5 % better than the present one, if any.
+        """A choice that is predicted to be better than the present one by enough, if any.
 
         ``samples`` of an epoch: no step reads more.
         """
@@ -107,23 +112,18 @@ class Tuner:
         if samples is not None:
             most = max(min(most, samples), contract.initial_batch_size)
         within = replace(contract, max_batch_size=most)
-        models = JobModels.of([(within, self._as_report(split, noise_scale))])
-        gpus, nodes = self._workers, self._nodes
-        found = keep_unless_better(models, gpus, nodes > 1, m, s, nodes=nodes)
-        best_m, best_s = int(found.batch_per_gpu[0, 0]), int(found.accum_steps[0, 0])
-        if best_m == 0 or (best_m, best_s) == (m, s):
+        models = JobModels.of([(within, self._as_report(split, noise_scale))], self._gpu_type)
+        found = refine(models, self._at, self._measured, (m, s))
+        if found is None or found[:2] == (m, s):
             return None
-        present = goodput_at(models, gpus, nodes > 1, m, s, nodes=nodes)[0, 0]
-        # the present choice may not be among the legal ones, for example just after a resize
-        gain = float(found.goodput_per_s[0, 0] / present) if present > 0 else 1.0
-        return Change(Split(int(found.batch_size[0, 0]), self._workers, best_m), gain)
+        batch_per_gpu, accum_steps, gain = found
+        size = self._workers * batch_per_gpu * (accum_steps + 1)
+        return Change(Split(size, self._workers, batch_per_gpu), gain)
 
     def step_errors(self, split: Split) -> StepErrors:
         """How well the time of such a step is known, here and on twice the GPUs."""
         return self.fit.step_errors(
-            Placement(self._workers, self._nodes),
-            batch_per_gpu=split.batch_per_gpu,
-            accum_steps=split.accum_steps,
+            self._at, batch_per_gpu=split.batch_per_gpu, accum_steps=split.accum_steps
         )
 
     def state_dict(self) -> dict[str, Any]:
@@ -144,6 +144,7 @@ class Tuner:
             batch_per_gpu=split.batch_per_gpu,
             accum_steps=split.accum_steps,
             batch_size=split.batch_size,
+            grad_by_type=self.fit.grad_by_type,
         )
 
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import click
 
+from headway.cli.tenants import read_tenants, tenants_option
 from headway.core.errors import InvalidInputError
 from headway.core.model.choice import FITTERS
-from headway.core.policy import DEFAULT, make
+from headway.core.policy import DEFAULT, has_setting, make
 from headway.sim.cluster import Cluster, parse_cluster
 from headway.sim.driver import Setup, fitted
 from headway.sim.generate import generate, is_generator
@@ -24,6 +25,8 @@ MOST_S = 1e7  # of a round or a restart; virtual time goes on round by round
 SIMULATOR = "sim"  # whose settings, beside the policies', --set may name
 NUMBERS: Mapping[str, float] = {  # of the simulator, and their largest values; the least is 0
     "noise": 1.0,
+    "interference": 0.95,
+    "restart_spread": 2.0,
     "provision_s": MOST_S,
 }
 SIMULATOR_SETTINGS = (*NUMBERS, "models", "throughput")
@@ -56,9 +59,9 @@ OPTIONS = (
         "settings",
         multiple=True,
         metavar="NAME.KEY=VALUE",
-        help="A setting of a policy (pollux.p=-1) or of the simulator (sim.noise=0.05, "
-        "sim.throughput=best).",
+        help="A setting of a policy (pollux.p=-1) or of the simulator (sim.interference=0.25).",
     ),
+    tenants_option,
 )
 
 
@@ -90,12 +93,15 @@ class Scenario:
         """The same for every policy.
 
         Raises:
-            InvalidInputError: a seed below 0, or a workload that cannot be had.
+            InvalidInputError: a seed below 0, a workload that cannot be had, or a cluster that
+                knows speeds of profiles that do not exist.
         """
         if seed < 0:
             raise InvalidInputError(f"--seed must not be negative, not {seed}")
+        jobs = self._jobs(seed)
+        self.cluster.hardware.check(jobs.profiles, f"--cluster {self.cluster.name}")
         return Setup(
-            workload=fitted(self._jobs(seed), self.cluster, self.most_nodes),
+            workload=fitted(jobs, self.cluster, self.most_nodes),
             cluster=self.cluster,
             round_s=self.round_s,
             restart_s=self.restart_s,
@@ -130,9 +136,12 @@ def scenario_options(command: Callable[..., None]) -> Callable[..., None]:
         round_s: float,
         restart_s: float,
         settings: tuple[str, ...],
+        tenants: Path | None,
         **others: Any,
     ) -> None:
         chosen = parse_settings(settings, policies)
+        if tenants is not None:
+            chosen = with_tenants(chosen, read_tenants(tenants))
         scenario = Scenario(
             workload=workload,
             contenders=_contenders(policies, chosen),
@@ -170,6 +179,22 @@ def parse_settings(settings: Sequence[str], policies: Sequence[str]) -> Settings
             raise InvalidInputError(f"--set {text}: the simulator has no {key!r}; it has {known}")
         found[name][key] = value
     return found
+
+
+def with_tenants(settings: Settings, table: str) -> Settings:
+    """The same for every policy that knows tenants; ``--set`` goes before.
+
+    Raises:
+        InvalidInputError: none of them does.
+    """
+    knowing = [name for name in settings if name != SIMULATOR and has_setting(name, "tenants")]
+    if not knowing:
+        others = ", ".join(name for name in settings if name != SIMULATOR)
+        raise InvalidInputError(f"--tenants: {others} does not weigh tenants; add --policy pollux")
+    return {
+        name: {"tenants": table, **own} if name in knowing else own
+        for name, own in settings.items()
+    }
 
 
 def facts(setup: Setup) -> Mapping[str, str]:

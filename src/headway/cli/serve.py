@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headway.cli.output import print_json
+from headway.cli.tenants import read_tenants, tenants_option
 from headway.core.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 @click.option(
     "--set", "set", multiple=True, metavar="POLICY.SETTING=VALUE", help="As in pollux.p=-1."
 )
+@tenants_option
 @click.option("--round-s", type=float, help="Seconds from one decision to the next.  [60]")
 @click.option("--seed", type=int, help="Of the policy's dice.")
 @click.option("--stop-jobs", is_flag=True, default=None, help="At the end, stop all jobs too.")
@@ -51,6 +53,8 @@ def serve_command(config: Path | None, as_json: bool, **options: Any) -> None:
         config = Path(os.environ["HEADWAY_CONFIG"])
     if options["state"] is not None:
         options["state"] = Path(options["state"]).expanduser().absolute()
+    if options["tenants"] is not None:
+        options["tenants"] = read_tenants(options["tenants"])
     settings = load(options, os.environ, config)
     serve(settings, _announce_json if as_json else _announce)
 

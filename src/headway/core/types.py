@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Float64, Int64
 from numpy.typing import NDArray
 
+from headway.core.adaptation import Adaptation, Regime
 from headway.core.ids import JobId, NodeId
-from headway.core.plans import BatchPlan, Regime
 from headway.core.scale import Scaling
 from headway.core.theta import GradTime, Locality, ThroughputKind, ThroughputParams
 
@@ -29,6 +29,7 @@ class Node:
     gpus: int
     gpu_type: str = "gpu"
     rack: str | None = None
+    speed: float = 1.0  # nominal, of its GPU type against the others; a guess until a job reports
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,9 @@ class BatchMode(StrEnum):
 
     OBSERVE = "observe"  # measure and report only
     FIXED = "fixed"  # keep the global batch, split it over GPUs and accumulation steps
-    SCHEDULE = "schedule"  # follow the job's own plan: a declared schedule, Accordion, noise scale
+    SCHEDULE = (
+        "schedule"  # follow the job's own adaptation: a declared schedule, Accordion, noise scale
+    )
     ADAPTIVE = "adaptive"  # choose (m, s) by goodput inside the owner's bounds
 
 
@@ -151,7 +154,7 @@ class JobSpec:
     work_examples: float | None = None  # scale-invariant examples to the end, if declared
     work_samples: float | None = None  # examples read by then at requested_batch_size, if declared
     launch: Launch | None = None
-    plan: BatchPlan | None = None  # how it changes its batch size by itself, where it says so
+    adaptation: Adaptation | None = None  # how it changes its batch size by itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +178,7 @@ class JobReport:
     step_error: float | None = None  # relative standard error of a step as predicted, here
     step_error_doubled: float | None = None  # on twice the GPUs; None: nothing like it was tried
     fit_trouble: str = ""  # why the last fit failed; what is said of the speed is older then
-    regimes: tuple[Regime, ...] = ()  # begun so far, in order, where the job has a plan
+    regimes: tuple[Regime, ...] = ()  # begun so far, in order, of a job with an adaptation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,3 +276,17 @@ class Decision:
 def total_gpus(nodes: Iterable[Node]) -> int:
     """GPUs of a cluster."""
     return sum(node.gpus for node in nodes)
+
+
+def widest(nodes: Iterable[Node]) -> int:
+    """The most GPUs of one type, so the most that a job can hold: it never has two types."""
+    gpus: dict[str, int] = {}
+    for node in nodes:
+        gpus[node.gpu_type] = gpus.get(node.gpu_type, 0) + node.gpus
+    return max(gpus.values(), default=0)
+
+
+def placement_on(nodes: Mapping[NodeId, Node], allocation: Allocation) -> Placement:
+    """The shape of an allocation where the racks of nodes are known; unknown ones are one rack."""
+    racks = {nodes[node_id].rack for node_id, _ in allocation.per_node}
+    return Placement(allocation.gpus, len(allocation.per_node), max(len(racks), 1))

@@ -10,18 +10,18 @@ from typing import NamedTuple, final
 
 import numpy as np
 
+from headway.core.adaptation import Regime
 from headway.core.control.events import BatchChanged, Event, JobReported
 from headway.core.ids import JobId
 from headway.core.model.choice import FITTERS
 from headway.core.model.fit import OPTIMISM, Fit, StepErrors
 from headway.core.model.lr import LrRule, scale_lr
 from headway.core.model.observations import Observations
-from headway.core.plans import Regime
 from headway.core.types import BatchChange, JobReport, Placement
 from headway.sim import following
 from headway.sim.oracle import Oracle
 from headway.sim.truth import Choice, JobTruth, split
-from headway.sim.tuning import Tuner
+from headway.sim.tuning import Known, Tuner
 
 MOVED = 0.05  # relative change of a measured time that makes a fit worth repeating
 LATEST_WEIGHT = 4.0  # of the configuration that runs now; each of the earlier ones weighs 1
@@ -59,7 +59,7 @@ class Mind:
         self.noise_scale_error: float | None = None
         self.ran: Choice | None = None  # how the batch was split when it last ran
         self.wakes_s = math.inf  # when it next looks for a better split
-        self.regimes: tuple[Regime, ...] = ()  # begun so far, of a job with a course
+        self.regimes: tuple[Regime, ...] = ()  # begun so far, of a job with a trajectory
 
 
 @final
@@ -119,15 +119,12 @@ class SimulatedAgents:
         return self._minds[job.spec.job_id].wakes_s
 
     def tune(self, job: JobTruth, at_s: float) -> Sequence[Event]:
-        """Measure, and take a split that promises at least 5 % more goodput."""
+        """Measure, and take a split that promises enough more goodput."""
         mind = self._minds[job.spec.job_id]
         self._measure(job, mind)
         ran, gain = job.choice, 1.0
         if mind.adapts and mind.fit is not None and ran is not None:
-            place, gpu_type = _place(job)
-            choice, gain = self._tuner.kept_or_better(
-                job.spec.batch, mind.fit.params_on(gpu_type), mind.noise_scale, place, ran
-            )
+            choice, gain = self._tuner.choose(_known(job, mind, mind.fit), ran)
             if choice != ran:
                 job.tune(choice)
                 mind.ran = choice
@@ -150,8 +147,7 @@ class SimulatedAgents:
             return split(batch, job.batch_size, gpus)
         if mind.fit is None or mind.noise_scale is None:
             return split(batch, batch.initial_batch_size, gpus)
-        place, gpu_type = _place(job)
-        return self._tuner.best(batch, mind.fit.params_on(gpu_type), mind.noise_scale, place)
+        return self._tuner.choose(_known(job, mind, mind.fit))[0]
 
     def _measure(self, job: JobTruth, mind: Mind) -> None:
         speed, choice = job.speed, job.choice
@@ -178,7 +174,8 @@ class SimulatedAgents:
 
     def _fit(self, mind: Mind) -> None:
         mind.fitted = dict(mind.seen)
-        key = (tuple(mind.seen.items()), None if mind.fit is None else mind.fit.params)
+        last = None if mind.fit is None else (mind.fit.params, mind.fit.grad_by_type)
+        key = (tuple(mind.seen.items()), last)
         if key not in self._fits:
             seen = _observations(mind.seen)
             self._fits[key] = self._fitter(seen, mind.fit, optimism=OPTIMISM)
@@ -208,11 +205,11 @@ class SimulatedAgents:
             noise_scale_error=mind.noise_scale_error,
             samples=int(job.samples),
             epoch=job.epoch,
+            regimes=mind.regimes,
             grad_by_type=fitted.grad_by_type,
             step_error=error.here,
             step_error_doubled=error.doubled,
             fit_trouble=fitted.trouble,
-            regimes=mind.regimes,
         )
 
 
@@ -232,9 +229,21 @@ def _moved(fitted: Times | None, now: Times) -> bool:
     return any(abs(math.log(new / old)) > MOVED for old, new in zip(fitted, now, strict=True))
 
 
-def _place(job: JobTruth) -> tuple[Placement, str | None]:
+def _place(job: JobTruth) -> tuple[Placement, str]:
     """Where it runs and on what type of GPU, as far as its agent is told."""
-    return Placement(job.allocation.gpus, len(job.shape)), None
+    return job.told, job.site.gpu_type
+
+
+def _known(job: JobTruth, mind: Mind, fitted: Fit) -> Known:
+    """Its fit and its noise scale, and what passes took where it runs now."""
+    place, gpu_type = _place(job)
+    passes = tuple(
+        (one.batch_per_gpu, times.pass_s, times.synced_s)
+        for one, times in mind.seen.items()
+        if one.at == place and one.gpu_type == gpu_type
+    )
+    params = fitted.params_on(gpu_type)
+    return Known(job.spec.batch, params, mind.noise_scale, place, passes)
 
 
 def _observations(seen: dict[Configuration, Times]) -> Observations:

@@ -26,6 +26,9 @@ from headway.core.control.lifecycle import Phase
 from headway.core.control.state import State
 from headway.core.explain.forward import Push
 from headway.core.ids import JobId
+from headway.core.types import placement_on
+from headway.sim.hardware import Hardware
+from headway.sim.interference import disturbed
 from headway.sim.provider import Provider
 from headway.sim.truth import JobTruth
 
@@ -65,8 +68,9 @@ class Agents(Protocol):
 class Executor:
     """Carries commands out on the truth of jobs, and keeps the rounds going while jobs are active.
 
-    A job that is given another allocation holds its GPUs for ``restart_s`` without progress,
-    at its first start too.
+    A job that is given another allocation holds its GPUs for ``restart_s`` times its own factor
+    without progress, at its first start too. Who spans nodes beside another such job is slower by
+    ``interference``, from one moment of decision to the next.
     """
 
     def __init__(
@@ -76,6 +80,8 @@ class Executor:
         *,
         round_s: float,
         restart_s: float,
+        hardware: Hardware,
+        interference: float = 0.0,
         changes_s: Sequence[float] = (),
         provider: Provider | None = None,
     ) -> None:
@@ -83,7 +89,9 @@ class Executor:
         self._agents = agents
         self._round_s = round_s
         self._restart_s = restart_s
+        self._hardware = hardware
         self._provider = provider
+        self._interference = interference
         # when nodes come or go; those at time 0 are over before the first job is there
         self._changes_s = [*(at_s for at_s in changes_s if at_s > 0), math.inf]
         self._changes_seen = 0
@@ -119,8 +127,10 @@ class Executor:
                 job.hold(
                     command.allocation,
                     command.generation,
+                    site=self._hardware.site(command.allocation, state.nodes),
+                    told=placement_on(state.nodes, command.allocation),
                     now_s=now_s,
-                    restart_s=self._restart_s,
+                    restart_s=self._restart_s * job.restart_factor,
                 )
                 self._holding[command.job.job_id] = job
                 self._agents.start(job, adapts=command.adapts)
@@ -160,6 +170,7 @@ class Executor:
         until_s = min(round_at_s, self._changes_s[self._changes_seen])
         if math.isinf(until_s):
             return
+        self._set_paces()
         listen = until_s == round_at_s
         finished = [
             job_id
@@ -175,6 +186,13 @@ class Executor:
             self._round_pushed = True
         else:
             self._round = None
+
+    def _set_paces(self) -> None:
+        """Slow down who disturbs each other now."""
+        if self._interference > 0:
+            slow = disturbed({job_id: job.allocation for job_id, job in self._holding.items()})
+            for job_id, job in self._holding.items():
+                job.pace = 1.0 - self._interference * (job_id in slow)
 
     def _live(self, job: JobTruth, until_s: float, push: Push, *, listen: bool) -> bool:
         """Whether the job comes to its end."""

@@ -1,11 +1,11 @@
-"""What the agent of a job with a plan says: its batch changes, and the regimes it has run."""
+"""What the agent of a job that adapts by itself says: batch changes, and the regimes begun."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
+from headway.core.adaptation import Regime
 from headway.core.control.events import BatchChanged
 from headway.core.model.lr import LrRule, scale_lr
-from headway.core.plans import Regime
 from headway.core.types import BatchChange
 from headway.sim.truth import JobTruth, Turn
 
@@ -13,10 +13,10 @@ RULE = LrRule.LINEAR  # Accordion and the noise-scale rule both scale the learni
 
 
 def first_regime(job: JobTruth) -> tuple[Regime, ...]:
-    """The regimes of a job that has not run; none where it has no course."""
-    if job.course is None:
+    """The regimes of a job that has not run; none where it has no trajectory."""
+    if job.trajectory is None:
         return ()
-    return (Regime(batch_size=job.course.batch_sizes[0], began_epoch=0.0),)
+    return (Regime(batch_size=job.trajectory.batch_sizes[0], began_epoch=0.0),)
 
 
 def begun(regimes: Sequence[Regime], turns: Sequence[Turn]) -> tuple[Regime, ...]:
@@ -29,9 +29,9 @@ def measured(
     regimes: tuple[Regime, ...], job: JobTruth, pass_s: float, synced_s: float
 ) -> tuple[Regime, ...]:
     """With what the present one was measured to take."""
-    if job.course is None or job.choice is None or not regimes:
+    if job.trajectory is None or job.choice is None or not regimes:
         return regimes
-    steps = job.course.steps_per_epoch(job.choice.batch_size)
+    steps = job.trajectory.steps_per_epoch(job.choice.batch_size)
     epoch_s = steps * (job.choice.accum_steps * pass_s + synced_s)
     now = replace(regimes[-1], epoch_s=epoch_s, gpus=job.allocation.gpus)
     return (*regimes[:-1], now)
@@ -57,6 +57,8 @@ def change(job: JobTruth, turn: Turn) -> BatchChanged:
         noise_scale=None,
         noise_scale_error=None,
         predicted_gain=1.0,
-        why="declared schedule" if job.spec.plan is None else f"rule {job.spec.plan.rule}",
+        why="declared schedule"
+        if job.spec.adaptation is None
+        else f"rule {job.spec.adaptation.rule}",
     )
     return BatchChanged(at_s=turn.at_s, job_id=job.spec.job_id, change=made)

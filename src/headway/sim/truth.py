@@ -8,9 +8,10 @@ import numpy as np
 
 from headway.core.ids import JobId
 from headway.core.model.efficiency import efficiency
-from headway.core.types import Allocation, BatchContract, JobSpec
+from headway.core.types import Allocation, BatchContract, FloatArray, JobSpec, Placement
+from headway.sim.hardware import Hardware, Site
 from headway.traces.base import JobProfile, Shape, Workload
-from headway.traces.course import Course
+from headway.traces.trajectory import Trajectory
 
 
 class Choice(NamedTuple):
@@ -58,24 +59,30 @@ def split(batch: BatchContract, batch_size: int, gpus: int) -> Choice:
 class Speeds:
     """Looks speeds up in profiles and remembers them: few are distinct, and many are asked for."""
 
-    def __init__(self) -> None:
-        self._known: dict[tuple[str, int, Shape, Choice], Speed] = {}
+    def __init__(self, hardware: Hardware | None = None) -> None:
+        self._hardware = hardware or Hardware()
+        self._known: dict[tuple[str, int, Site, Choice], Speed] = {}
         self.outside: set[tuple[str, Shape, int]] = set()  # queries beyond what was measured
 
-    def of(self, profile: JobProfile, initial_batch_size: int, shape: Shape, at: Choice) -> Speed:
+    def of(self, profile: JobProfile, initial_batch_size: int, site: Site, at: Choice) -> Speed:
         """The speed of a job of this profile, efficiency counted from its initial batch size."""
-        key = (profile.name, initial_batch_size, shape, at)
+        key = (profile.name, initial_batch_size, site, at)
         speed = self._known.get(key)
         if speed is None:
-            if not profile.measured(shape, at.batch_per_gpu):
-                self.outside.add((profile.name, shape, at.batch_per_gpu))
-            speed = self._known[key] = _speed(profile, initial_batch_size, shape, at)
+            if not profile.measured(site.shape, at.batch_per_gpu):
+                self.outside.add((profile.name, site.shape, at.batch_per_gpu))
+            times_s = self._hardware.times_s(profile, site, np.array([float(at.batch_per_gpu)]))
+            speed = self._known[key] = _speed(profile, initial_batch_size, times_s, at)
         return speed
 
 
-def _speed(profile: JobProfile, initial_batch_size: int, shape: Shape, at: Choice) -> Speed:
-    passes_s, synced_s = profile.times_s(shape, np.array([float(at.batch_per_gpu)]))
-    pass_s, last_s = float(passes_s[0]), float(synced_s[0])
+def _speed(
+    profile: JobProfile,
+    initial_batch_size: int,
+    times_s: tuple[FloatArray, FloatArray],
+    at: Choice,
+) -> Speed:
+    pass_s, last_s = float(times_s[0][0]), float(times_s[1][0])
     step_s = at.accum_steps * pass_s + last_s
     noise = profile.noise_scales(np.array([float(at.batch_size)]))[:, 0]
     worth = efficiency(noise, initial_batch_size, at.batch_size)
@@ -100,36 +107,51 @@ class JobTruth:
     """
 
     def __init__(
-        self, spec: JobSpec, profile: JobProfile, speeds: Speeds, course: Course | None = None
+        self,
+        spec: JobSpec,
+        profile: JobProfile,
+        speeds: Speeds,
+        trajectory: Trajectory | None = None,
     ) -> None:
         self.spec = spec
         self.profile = profile
         self.speeds = speeds
-        self.course = course
+        self.trajectory = trajectory
         self.turns: list[Turn] = []  # batch changes that nobody has been told of
         self.work = spec.work_examples or profile.work_examples
         self.ends = tuple(share * self.work for share in profile.epoch_ends)
-        if course is not None:
-            self.work, self.ends = course.work_examples, course.stage_ends
+        if trajectory is not None:
+            self.work, self.ends = trajectory.work_examples, trajectory.stage_ends
         self.progress = 0.0
-        self.stage = 0  # an epoch of the profile, or a stage of the course
+        self.stage = 0  # an epoch of the profile, or a stage of the trajectory
         self.samples = 0.0
         self.at_s = spec.submitted_s
         self.ready_s = math.inf  # when the first step on this allocation is made
         self.restart_s: float | None = None  # how long it took to get there
+        self.restart_factor = 1.0  # times the usual restart delay
         self.started = False  # whether that has been said
+        self.pace = 1.0  # share of its speed that its neighbours leave it
         self.allocation = Allocation()
-        self.shape: Shape = ()
+        self.site = Site()
+        self.told = Placement(0, 0)  # as far as its agent knows
         self.generation = 0
         self.choice: Choice | None = None
         self.speed: Speed | None = None
 
     def hold(
-        self, allocation: Allocation, generation: int, *, now_s: float, restart_s: float
+        self,
+        allocation: Allocation,
+        generation: int,
+        *,
+        site: Site,
+        told: Placement,
+        now_s: float,
+        restart_s: float,
     ) -> None:
         """Give it GPUs; it makes no progress before it has restarted on them."""
         self.allocation = allocation
-        self.shape = tuple(count for _, count in allocation.per_node)
+        self.site = site
+        self.told = told
         self.generation = generation
         self.at_s = now_s
         self.ready_s = now_s + restart_s
@@ -140,35 +162,35 @@ class JobTruth:
         """Split its batch like this from now on."""
         self.choice = choice
         self.speed = self.speeds.of(
-            self.profile, self.spec.batch.initial_batch_size, self.shape, choice
+            self.profile, self.spec.batch.initial_batch_size, self.site, choice
         )
 
     @property
     def epoch(self) -> int:
         """The epoch that it is in."""
-        if self.course is None:
+        if self.trajectory is None:
             return self.stage
-        return int(self.progress / self.course.samples_per_epoch)
+        return int(self.progress / self.trajectory.samples_per_epoch)
 
     @property
     def batch_size(self) -> int:
         """The batch size that it wants where no agent chooses one."""
-        if self.course is None:
+        if self.trajectory is None:
             return self.spec.requested_batch_size
-        return self.course.batch_sizes[self.stage]
+        return self.trajectory.batch_sizes[self.stage]
 
     @property
     def noise_scale(self) -> float | None:
-        """As measured now; a course says when the batch changes, and nothing of the noise."""
-        if self.speed is None or self.course is not None:
+        """As measured now; a trajectory says when the batch changes, and nothing of the noise."""
+        if self.speed is None or self.trajectory is not None:
             return None
         return self.speed.noise_scales[self.stage]
 
     def rate_per_s(self, speed: Speed) -> float:
-        """Scale-invariant examples a second at this speed."""
-        if self.course is None:
-            return speed.rates_per_s[self.stage]
-        return self.course.rate_per_s(speed.batch_size, speed.step_s)
+        """Scale-invariant examples a second at this speed, as far as its neighbours leave it."""
+        if self.trajectory is None:
+            return self.pace * speed.rates_per_s[self.stage]
+        return self.pace * self.trajectory.rate_per_s(speed.batch_size, speed.step_s)
 
     def epoch_ends_s(self) -> float:
         """When its present epoch, or stage, ends if nothing changes."""
@@ -186,7 +208,9 @@ class JobTruth:
             rate_per_s = self.rate_per_s(speed)
             end = self.ends[self.stage]
             needed_s = (end - self.progress) / rate_per_s
-            reads_per_s = speed.throughput_per_s if self.course is None else rate_per_s
+            reads_per_s = rate_per_s
+            if self.trajectory is None:
+                reads_per_s = self.pace * speed.throughput_per_s
             if at_s + needed_s > to_s:
                 self.progress += rate_per_s * (to_s - at_s)
                 self.samples += reads_per_s * (to_s - at_s)
@@ -201,10 +225,10 @@ class JobTruth:
         return None
 
     def _follow(self, at_s: float) -> None:
-        """A new stage of the course has its own batch size, from its first step on."""
-        if self.course is None or self.choice is None:
+        """A new stage of the trajectory has its own batch size, from its first step on."""
+        if self.trajectory is None or self.choice is None:
             return
-        before, first = self.choice, self.course.stages[self.stage][0]
+        before, first = self.choice, self.trajectory.stages[self.stage][0]
         after = split(self.spec.batch, self.batch_size, self.allocation.gpus)
         self.tune(after)
         self.turns.append(Turn(at_s, int(self.samples), first, before, after))
@@ -214,7 +238,7 @@ def truths(workload: Workload, speeds: Speeds) -> Mapping[JobId, JobTruth]:
     """The truth of every job of a workload."""
     return {
         job.job_id: JobTruth(
-            job, workload.profile_of(job.job_id), speeds, workload.courses.get(job.job_id)
+            job, workload.profile_of(job.job_id), speeds, workload.trajectories.get(job.job_id)
         )
         for job in workload.jobs
     }

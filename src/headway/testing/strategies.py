@@ -1,7 +1,6 @@
 """Hypothesis strategies for the words of the domain: clusters, jobs, reports, single events.
 
-Every value is valid by itself. ``headway.testing.histories`` has events in an order that can
-really happen.
+Every value is valid by itself; ``headway.testing.histories`` has events in a possible order.
 """
 
 from collections.abc import Sequence
@@ -46,11 +45,13 @@ from headway.core.types import (
     ThroughputKind,
     ThroughputParams,
 )
+from headway.testing.adaptations import adaptations, regimes
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), max_size=12)
 JOB_IDS = st.sampled_from([JobId(f"job-{letter}") for letter in "abcdef"])
 NODE_IDS = st.sampled_from([NodeId(f"n{index}") for index in range(6)])
 TIMES_S = st.floats(0, 1e9)
+NOMINAL = {"gpu": 1.0, "t4": 0.5, "v100": 2.0}  # speeds of GPU types
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 FIGURES = st.lists(st.tuples(NAMES, NUMBERS), max_size=3).map(tuple)
 COUNTS = st.integers(0, 10**9)
@@ -60,11 +61,13 @@ GENERATIONS = st.integers(0, 1000)
 @st.composite
 def nodes(draw: st.DrawFn, node_id: NodeId | None = None, max_gpus: int = 8) -> Node:
     """A machine."""
+    gpu_type = draw(st.sampled_from(sorted(NOMINAL)))
     return Node(
         node_id=draw(NODE_IDS) if node_id is None else node_id,
         gpus=draw(st.integers(1, max_gpus)),
-        gpu_type=draw(st.sampled_from(["gpu", "t4", "v100"])),
+        gpu_type=gpu_type,
         rack=draw(st.none() | st.sampled_from(["r0", "r1"])),
+        speed=NOMINAL[gpu_type],
     )
 
 
@@ -151,6 +154,7 @@ def job_specs(
         work_examples=draw(st.none() | st.floats(1, 1e12)),
         work_samples=draw(st.none() | st.floats(1, 1e12)),
         launch=draw(LAUNCHES),
+        adaptation=draw(st.none() | adaptations()),
     )
 
 
@@ -207,6 +211,7 @@ def job_reports() -> SearchStrategy[JobReport]:
         step_error=maybe,
         step_error_doubled=maybe,
         fit_trouble=NAMES,
+        regimes=regimes(),
     )
 
 
@@ -268,6 +273,7 @@ def events() -> SearchStrategy[Event]:
             round_s=st.floats(0.1, 3600),
             seed=COUNTS,
             settings=st.dictionaries(NAMES, NAMES, max_size=2),
+            simulated=st.dictionaries(NAMES, st.floats(0, 100), max_size=2),
         ),
         st.builds(NodeJoined, **at, node=nodes()),
         st.builds(NodeLost, **at, node_id=NODE_IDS),

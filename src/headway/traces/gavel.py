@@ -7,15 +7,15 @@ Three generations are told apart by their number of columns: 7 (Gavel's Philly j
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from headway.core.adaptation import STATIC, Adaptation
 from headway.core.errors import InvalidInputError
 from headway.core.ids import JobId
-from headway.core.plans import STATIC, BatchPlan
 from headway.core.types import BatchContract, BatchMode, GpuBounds, JobSpec
-from headway.traces.adaptation import EPOCH_EXAMPLES, MODES, Key, batch_sizes, configurations
 from headway.traces.base import JobProfile, Workload, workload
-from headway.traces.course import Course
 from headway.traces.rows import MOST_S, Row, read_text
+from headway.traces.shockwave import EPOCH_EXAMPLES, MODES, Key, batch_sizes, configurations
 from headway.traces.speedtable import parse_job_type
+from headway.traces.trajectory import Trajectory
 
 _HEAD = ("job_type", "command")
 _TAIL = ("step_option", "needs_data", "total_steps")
@@ -28,7 +28,7 @@ COLUMNS = {
     ),
 }
 GENERATIONS = "7, 10 or 12"
-MOST_EPOCHS = 10_000_000  # a course is written down epoch by epoch
+MOST_EPOCHS = 300_000  # a trajectory is written down epoch by epoch
 UNUSED = "commands, folders, deadlines and durations are not used; times follow from the profiles"
 
 
@@ -45,7 +45,7 @@ def read_workload(path: Path, profiles: Mapping[str, JobProfile]) -> Workload:
     """
     lines = list(_rows(path))
     jobs: list[tuple[JobSpec, str]] = []
-    courses: dict[JobId, Course] = {}
+    trajectories: dict[JobId, Trajectory] = {}
     notes = [UNUSED]
     for index, row in enumerate(lines):
         key = _key(row)
@@ -54,15 +54,15 @@ def read_workload(path: Path, profiles: Mapping[str, JobProfile]) -> Workload:
             notes.append(f"{row.where}: dropped, {why}")
             continue
         name = f"{index:0{len(str(len(lines) - 1))}d}-{key.model.lower()}"
-        job, course = _job(name, row, key, profiles[key.model])
+        job, trajectory = _job(name, row, key, profiles[key.model])
         jobs.append((job, key.model))
-        courses[job.job_id] = course
+        trajectories[job.job_id] = trajectory
     if not jobs:
         raise InvalidInputError(
             f"{path}: no job can be run, {notes[-1].partition('dropped, ')[2]}; name a throughput "
             "table with --profiles"
         )
-    return workload(path.name.split(".")[0], jobs, profiles, notes, courses)
+    return workload(path.name.split(".")[0], jobs, profiles, notes, trajectories)
 
 
 def _rows(path: Path) -> Iterator[Row]:
@@ -101,14 +101,14 @@ def _cannot(key: Key, profiles: Mapping[str, JobProfile]) -> str | None:
     return None
 
 
-def _job(name: str, row: Row, key: Key, profile: JobProfile) -> tuple[JobSpec, Course]:
-    course, mode = _course(row, key, profile)
-    plan = BatchPlan(
+def _job(name: str, row: Row, key: Key, profile: JobProfile) -> tuple[JobSpec, Trajectory]:
+    trajectory, mode = _course(row, key, profile)
+    adaptation = Adaptation(
         rule=mode,
         model=key.model,
         configurations=tuple(key.workers * size for size in configurations(mode, key)),
-        epochs=course.epochs,
-        samples_per_epoch=course.samples_per_epoch,
+        epochs=trajectory.epochs,
+        samples_per_epoch=trajectory.samples_per_epoch,
     )
     job = JobSpec(
         job_id=JobId(name),
@@ -116,38 +116,39 @@ def _job(name: str, row: Row, key: Key, profile: JobProfile) -> tuple[JobSpec, C
         submitted_s=row.number("arrival_s", most=MOST_S),
         gpus=GpuBounds(min_gpus=key.workers, max_gpus=key.workers),
         batch=BatchContract(
-            initial_batch_size=plan.configurations[0],
-            max_batch_size=max(plan.configurations),
+            initial_batch_size=adaptation.configurations[0],
+            max_batch_size=max(adaptation.configurations),
             min_batch_per_gpu=profile.contract.min_batch_per_gpu,
             max_batch_per_gpu=profile.contract.max_batch_per_gpu,
             mode=BatchMode.FIXED if mode == STATIC else BatchMode.SCHEDULE,
         ),
         requested_gpus=key.workers,
-        requested_batch_size=plan.configurations[0],
+        requested_batch_size=adaptation.configurations[0],
         weight=row.number("priority", "1", above=0.0),
-        work_examples=course.work_examples,
-        plan=plan,
+        work_examples=trajectory.work_examples,
+        adaptation=adaptation,
     )
-    return job, course
+    return job, trajectory
 
 
-def _course(row: Row, key: Key, profile: JobProfile) -> tuple[Course, str]:
+def _course(row: Row, key: Key, profile: JobProfile) -> tuple[Trajectory, str]:
     """The truth of a job, and the rule that it has. A model whose epoch is not known has one."""
     mode = row.text("mode", STATIC)
     if mode not in MODES:
         raise row.wrong("mode", f"must be one of {', '.join(MODES)}, not {mode!r}")
     steps = row.whole("total_steps")
     examples = EPOCH_EXAMPLES.get(key.model, steps * key.batch_size)
-    epochs = steps / -(-examples // key.batch_size)
-    if epochs > MOST_EPOCHS:
-        raise row.wrong("total_steps", f"{steps} make more than {MOST_EPOCHS} epochs")
-    whole = -(-steps // -(-examples // key.batch_size))
-    sizes = batch_sizes(mode, key, whole)
+    steps_per_epoch = -(-examples // key.batch_size)
+    sizes: tuple[int, ...] = (key.batch_size,)
+    if mode != STATIC:
+        if steps > MOST_EPOCHS * steps_per_epoch:
+            raise row.wrong("total_steps", f"{steps} make more than {MOST_EPOCHS} epochs")
+        sizes = batch_sizes(mode, key, -(-steps // steps_per_epoch))
     if not profile.measured((key.workers,), max(sizes)):
         raise row.wrong("mode", f"{mode} reaches {max(sizes)}, which was not measured")
-    course = Course.of(
+    trajectory = Trajectory.of(
         [key.workers * size for size in sizes],
-        epochs=epochs,
+        epochs=steps / steps_per_epoch,
         samples_per_epoch=key.workers * examples,
     )
-    return course, mode
+    return trajectory, mode

@@ -8,14 +8,14 @@ import io
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from headway.core.adaptation import Adaptation
 from headway.core.errors import InvalidInputError
 from headway.core.ids import JobId
-from headway.core.plans import BatchPlan
 from headway.core.types import BatchContract, BatchMode, GpuBounds, JobSpec
-from headway.traces import planned
+from headway.traces import adapting
 from headway.traces.base import JobProfile, Workload, widest, workload
-from headway.traces.course import Course
 from headway.traces.rows import MOST_S, Row, read_text, rows
+from headway.traces.trajectory import Trajectory
 
 NEEDED = ("name", "submitted_s", "profile", "requested_gpus", "requested_batch_size")
 OPTIONAL = (
@@ -33,8 +33,9 @@ OPTIONAL = (
     "weight",
     "preemptible",
 )
-COLUMNS = NEEDED + OPTIONAL + planned.COLUMNS
+COLUMNS = NEEDED + OPTIONAL + adapting.COLUMNS
 MAX_ACCUM_STEPS = 1000  # the search tries each
+MOST_WEIGHT = 1e6
 MODES = ", ".join(mode.value for mode in BatchMode)
 
 
@@ -51,37 +52,39 @@ def read_workload(path: Path, profiles: Mapping[str, JobProfile]) -> Workload:
     """
     text = read_text(path)
     jobs: dict[JobId, tuple[JobSpec, str]] = {}
-    courses: dict[JobId, Course] = {}
+    trajectories: dict[JobId, Trajectory] = {}
     for row in rows(path, text, NEEDED, COLUMNS):
         name = row.text("profile")
         if name not in profiles:
             known = ", ".join(sorted(profiles))
             raise row.wrong("profile", f"{name!r} is not known; there are {known}")
-        followed = planned.read(row, name)
+        followed = adapting.read(row, name)
         job = _job(row, profiles[name], None if followed is None else followed[0])
         if job.job_id in jobs:
             raise row.wrong("name", f"{job.name!r} is taken by an earlier row; rename one")
         jobs[job.job_id] = job, name
         if followed is not None:
-            courses[job.job_id] = followed[1]
-    return workload(path.name.split(".")[0], list(jobs.values()), profiles, courses=courses)
+            trajectories[job.job_id] = followed[1]
+    return workload(
+        path.name.split(".")[0], list(jobs.values()), profiles, trajectories=trajectories
+    )
 
 
 def written(of: Workload) -> str:
     """The table as text; reading it again with the same profiles gives an equal workload."""
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
-    plain = not of.courses
+    plain = not of.trajectories
     table.writerow(NEEDED + OPTIONAL if plain else COLUMNS)
     for job in of.jobs:
-        follows = () if plain else planned.values(job, of.courses.get(job.job_id))
+        follows = () if plain else adapting.values(job, of.trajectories.get(job.job_id))
         table.writerow((*_values(job, of.profile_names[job.job_id]), *follows))
     return out.getvalue()
 
 
-def _job(row: Row, profile: JobProfile, plan: BatchPlan | None) -> JobSpec:
+def _job(row: Row, profile: JobProfile, adaptation: Adaptation | None) -> JobSpec:
     name = row.text("name")
-    batch = _batch(row, profile.contract, plan)
+    batch = _batch(row, profile.contract, adaptation)
     requested_batch_size = row.whole("requested_batch_size")
     least, most = batch.initial_batch_size, batch.max_batch_size
     if not least <= requested_batch_size <= most:
@@ -89,8 +92,8 @@ def _job(row: Row, profile: JobProfile, plan: BatchPlan | None) -> JobSpec:
             "requested_batch_size", f"must be from {least} to {most}, not {requested_batch_size}"
         )
     work_examples = profile.work_examples
-    if plan is not None:
-        work_examples = plan.epochs * plan.samples_per_epoch
+    if adaptation is not None:
+        work_examples = adaptation.epochs * adaptation.samples_per_epoch
     elif batch.initial_batch_size != profile.contract.initial_batch_size:
         row.text("work_examples")  # the profile counts its work at another batch size
     gpus = _gpus(row, profile)
@@ -108,27 +111,27 @@ def _job(row: Row, profile: JobProfile, plan: BatchPlan | None) -> JobSpec:
         requested_gpus=requested_gpus,
         requested_batch_size=requested_batch_size,
         tenant=row.text("tenant", "default"),
-        weight=row.number("weight", "1", above=0.0),
+        weight=row.number("weight", "1", above=0.0, most=MOST_WEIGHT),
         preemptible=row.flag("preemptible", "true"),
         work_examples=row.number("work_examples", repr(work_examples), above=0.0),
-        plan=plan,
+        adaptation=adaptation,
     )
 
 
-def _batch(row: Row, default: BatchContract, plan: BatchPlan | None) -> BatchContract:
+def _batch(row: Row, default: BatchContract, adaptation: Adaptation | None) -> BatchContract:
     """The owner's bounds; those of the profile where the row is silent, and never beyond them."""
     text = row.text("mode", BatchMode.ADAPTIVE.value)
     if text not in list(BatchMode):
         raise row.wrong("mode", f"must be one of {MODES}, not {text!r}")
     mode = BatchMode(text)
-    if (mode is BatchMode.SCHEDULE or plan is not None) and (
-        plan is None or mode is BatchMode.ADAPTIVE
+    if (mode is BatchMode.SCHEDULE or adaptation is not None) and (
+        adaptation is None or mode is BatchMode.ADAPTIVE
     ):
         raise row.wrong("mode", f"must be {BatchMode.SCHEDULE} with a rule, and only then")
     initial = row.whole("initial_batch_size", str(default.initial_batch_size))
     largest = default.max_batch_size if mode is BatchMode.ADAPTIVE else initial
-    if plan is not None and mode is BatchMode.SCHEDULE:
-        largest = max(plan.configurations)
+    if adaptation is not None and mode is BatchMode.SCHEDULE:
+        largest = max(adaptation.configurations)
     batch = BatchContract(
         initial_batch_size=initial,
         max_batch_size=row.whole("max_batch_size", str(largest)),
@@ -175,7 +178,7 @@ def _sizes(row: Row, least: int, most: int) -> tuple[int, ...] | None:
 
 
 def _values(job: JobSpec, profile: str) -> tuple[object, ...]:
-    """All but the columns of a plan; numbers as Python writes them, so that nothing is rounded."""
+    """All but an adaptation; numbers as Python writes them, so that nothing is rounded."""
     if job.work_examples is None:
         raise InvalidInputError(f"job {job.name} has no work_examples; a workload must say them")
     gpus, batch = job.gpus, job.batch

@@ -9,16 +9,14 @@ from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
-import msgspec
 import numpy as np
 
 from headway.core.errors import InvalidInputError
 from headway.core.types import BatchContract, BatchMode
-from headway.traces.adaptation import EPOCH_EXAMPLES
 from headway.traces.measured import MAX_NOISE_SCALE, Curve, MeasuredProfile
-from headway.traces.rows import read_text
+from headway.traces.shockwave import EPOCH_EXAMPLES
+from headway.traces.throughputs import ALONE, Rows, read_table
 
-ALONE = "null"
 DEFAULT_TYPE = "v100"  # the one that Shockwave's authors measured anew
 UNSIZED = {"A3C": 4, "CycleGAN": 1}  # batch sizes of models whose names do not say them
 _ROW = re.compile(r"\('(?P<job_type>.+)', (?P<workers>[1-9]\d*)\)")
@@ -47,12 +45,7 @@ def read_profiles(path: Path, gpu_type: str | None = None) -> dict[str, Measured
     Raises:
         InvalidInputError: not such a table, no such type, or nothing measured on it.
     """
-    try:
-        table = msgspec.json.decode(
-            read_text(path), type=dict[str, dict[str, dict[str, float | list[float]]]]
-        )
-    except (msgspec.MsgspecError, RecursionError) as error:
-        raise InvalidInputError(f"{path} is no throughput table of Gavel's: {error}") from None
+    table = read_table(path)
     chosen = gpu_type or (DEFAULT_TYPE if DEFAULT_TYPE in table else next(iter(table), ""))
     if chosen not in table:
         raise InvalidInputError(
@@ -65,7 +58,7 @@ def read_profiles(path: Path, gpu_type: str | None = None) -> dict[str, Measured
     return {model: _profile(model, steps) for model, steps in sorted(models.items())}
 
 
-def _models(rows: Mapping[str, Mapping[str, float | list[float]]]) -> dict[str, Steps]:
+def _models(rows: Rows) -> dict[str, Steps]:
     """What was measured of each model alone on its GPUs; only models that ran on one GPU."""
     found: dict[str, Steps] = defaultdict(lambda: defaultdict(dict))
     for key, speeds in rows.items():

@@ -53,10 +53,12 @@ def outcome(
     rho: float | None = None,
     rho_static: float | None = None,
     ended: Phase | None = Phase.FINISHED,
+    tenant: str = "default",
 ) -> JobOutcome:
     return JobOutcome(
         job_id=JobId("a"),
         name="a",
+        tenant=tenant,
         submitted_s=0.0,
         started_s=0.0,
         finished_s=jct_s,

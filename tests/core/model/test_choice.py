@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headway.core.model.choice import candidates, fit_best, fit_profile_best, held_out_error
+from headway.core.model.choice import (
+    candidates,
+    fit_best,
+    fit_linear,
+    fit_profile_best,
+    held_out_error,
+)
 from headway.core.model.fit import Fit, fit, fit_profile, mean_relative_error
 from headway.core.model.observations import Observations
 from headway.core.model.throughput import grad_time_s, stack, step_time_s
@@ -73,6 +79,13 @@ def test_with_few_placements_only_the_linear_model_is_tried() -> None:
     found = fit_best(seen)
     assert found == fit(seen)
     assert found.held_out_error is None
+
+
+def test_the_linear_model_has_a_pair_for_racks_once_some_were_spanned() -> None:
+    seen = measured(ThroughputKind.RACKED)
+    assert fit_linear(seen).params.kind is ThroughputKind.RACKED
+    assert fit_linear(seen.only(seen.racks == 1)).params.kind is ThroughputKind.LINEAR
+    assert fit_linear(replace(seen, racks=None)).params.kind is ThroughputKind.LINEAR
 
 
 def test_without_racks_no_model_of_racks_is_tried() -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from headway.core.plans import BatchPlan, Regime
+from headway.core.adaptation import Adaptation, Regime
 from headway.core.policy.remaining import ASSUMED_S, Ahead, ahead
 from headway.core.predict.foresight import Foresight
 from headway.core.types import JobView
@@ -17,7 +17,7 @@ def foreseen(*jobs: JobView) -> Ahead:
 
 def planned(name: str, *, epochs_done: float | None, gpus: int = 1, model: str = "m") -> JobView:
     """Ten epochs of 1,000 samples: declared 64 for four epochs, then 128; an epoch takes 30 s."""
-    plan = BatchPlan(
+    adaptation = Adaptation(
         rule="declared",
         model=model,
         configurations=(64, 128),
@@ -26,7 +26,7 @@ def planned(name: str, *, epochs_done: float | None, gpus: int = 1, model: str =
         starts=(0.0, 4.0),
     )
     view = job(name, requested_gpus=gpus)
-    view = replace(view, spec=replace(view.spec, plan=plan, work_examples=10_000.0))
+    view = replace(view, spec=replace(view.spec, adaptation=adaptation, work_examples=10_000.0))
     if epochs_done is None:
         return view
     regimes = (Regime(batch_size=64, began_epoch=0.0, epoch_s=30.0, gpus=gpus),)

@@ -131,10 +131,16 @@ def test_a_gap_is_told_and_small() -> None:
 def test_it_is_work_conserving(seed: int) -> None:
     """Nobody waits whom the GPUs left over would serve."""
     for seen, decision, _ in episode(Shockwave(), seed):
-        left = seen.gpus - sum(one.gpus for one in decision.allocations.values())
+        left = {node.node_id: node.gpus for node in seen.nodes}
+        for allocation in decision.allocations.values():
+            for node_id, gpus in allocation.per_node:
+                left[node_id] -= gpus
+        free: dict[str, int] = {}
+        for node in seen.nodes:
+            free[node.gpu_type] = free.get(node.gpu_type, 0) + left[node.node_id]
         for view in seen.jobs:
             if not decision.of(view.spec.job_id):
-                assert view.spec.requested_gpus > left
+                assert view.spec.requested_gpus > max(free.values())
 
 
 def test_who_runs_is_not_stopped_for_an_equal() -> None:

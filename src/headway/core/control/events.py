@@ -17,6 +17,9 @@ class RunOpened:
     round_s: float
     seed: int = 0
     settings: Mapping[str, str] = field(default_factory=dict)
+    simulated: Mapping[str, float | str] = field(
+        default_factory=dict
+    )  # what else a simulation assumes
     version: int = 1  # of the log's format
 
 

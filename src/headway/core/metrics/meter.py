@@ -235,6 +235,7 @@ class Meter:
         return JobOutcome(
             job_id=job.spec.job_id,
             name=job.spec.name,
+            tenant=job.spec.tenant,
             submitted_s=submitted_s,
             started_s=job.started_s,
             finished_s=finished_s,

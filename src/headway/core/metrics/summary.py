@@ -33,6 +33,7 @@ class JobOutcome:
     rho_jobs: float | None
     rho_static: float | None
     ended: Phase | None  # finished, failed or cancelled; None: still active when the log ends
+    tenant: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

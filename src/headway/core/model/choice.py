@@ -13,7 +13,7 @@ import numpy as np
 from headway.core.model.fit import GAMMAS, Fit, fit, fit_profile, relative_errors
 from headway.core.model.observations import Observations
 from headway.core.model.sync import KINDS, MODELS
-from headway.core.types import Float64, FloatArray, ThroughputKind
+from headway.core.types import Float64, FloatArray, Locality, ThroughputKind
 
 FOLDS = 5
 ENOUGH = 8  # placements of several GPUs; with fewer nothing but the linear model is tried
@@ -73,9 +73,16 @@ def fit_profile_best(seen: Observations) -> Fit:
     return _best(seen, partial(fit_profile, seen), again)
 
 
+def fit_linear(seen: Observations, previous: Fit | None = None, *, optimism: float = 0.0) -> Fit:
+    """``fit`` by the linear model; with a pair of its own for racks once a job has spanned some."""
+    spanned = bool((seen.locality == Locality.SEVERAL_RACKS).any())
+    kind = ThroughputKind.RACKED if spanned else ThroughputKind.LINEAR
+    return fit(seen, previous, kind=kind, optimism=optimism)
+
+
 # how an agent comes by its model: always the same, or the best of all
 FITTERS: Mapping[str, Callable[..., Fit]] = {
-    "linear": fit,
+    "linear": fit_linear,
     "collective": partial(fit, kind=ThroughputKind.COLLECTIVE),
     "best": fit_best,
 }

@@ -47,7 +47,7 @@ SCALERS: dict[str, Any] = {"goodput": GoodputScaler, "throughput": ThroughputSca
 SCALED = "+"  # between the name of a policy and that of the rule that sizes its cluster
 DEFAULT = "pollux"
 
-__all__ = ["DEFAULT", "POLICIES", "SCALERS", "Policy", "Traits", "make"]
+__all__ = ["DEFAULT", "POLICIES", "SCALERS", "Policy", "Traits", "has_setting", "make"]
 
 
 def make(name: str, settings: Mapping[str, str] | None = None) -> Policy[Any]:
@@ -86,6 +86,12 @@ def _kinds(part: Any) -> dict[str, type]:
 def _changed(part: Any, chosen: Mapping[str, object]) -> Any:
     """With those of the chosen settings that are its own."""
     return replace(part, **{key: chosen[key] for key in _kinds(part) if key in chosen})
+
+
+def has_setting(name: str, key: str) -> bool:
+    """Whether a policy can be told this."""
+    inner = name.partition(SCALED)[0]
+    return inner in POLICIES and any(field.name == key for field in fields(POLICIES[inner]))
 
 
 def _parsed(key: str, text: str, kind: type) -> object:

@@ -5,7 +5,7 @@ from typing import final
 
 import numpy as np
 
-from headway.core.policy.admission import place, requested_gpus
+from headway.core.policy.admission import admit, place, requested_gpus
 from headway.core.policy.base import Traits
 from headway.core.policy.grid import Grid
 from headway.core.types import Decision, Int64, IntArray, Snapshot
@@ -36,7 +36,7 @@ class Drf:
         grid = Grid.of(snapshot, at_requested_size=True)
         need = requested_gpus(grid)
         admitted, shares = _filled(grid, need)
-        alloc = place(grid, admitted, need)
+        alloc = place(grid, admit(grid, admitted, need), need)
         share = np.array([shares[job.spec.tenant] for job in grid.jobs])
         numbers = {"gpus_wanted": need.astype(np.float64), "tenant_share": share}
         return grid.decision(alloc, numbers=numbers), None

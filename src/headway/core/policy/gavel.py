@@ -9,7 +9,7 @@ from headway.core.policy.admission import requested_gpus
 from headway.core.policy.base import Traits
 from headway.core.policy.grid import Grid
 from headway.core.policy.remaining import Ahead
-from headway.core.policy.shares import Accounts, decide_by_shares, equal_share
+from headway.core.policy.timeshares import Accounts, decide_by_shares, equal_share
 from headway.core.solve.maxmin import max_min_shares
 from headway.core.types import Decision, Float64, FloatArray, Snapshot
 

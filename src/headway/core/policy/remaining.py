@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from headway.core.adaptation import Adaptation
 from headway.core.model.efficiency import assumed_noise_scale, gain
+from headway.core.model.sync import Theta
 from headway.core.model.throughput import stack, step_time_s
-from headway.core.plans import BatchPlan
 from headway.core.predict.foresight import Foresight
 from headway.core.predict.speed import StepTimes, steps_per_epoch
 from headway.core.types import Float64, FloatArray, Int64, IntArray, JobReport, JobView
@@ -40,8 +41,10 @@ Lengths = tuple[float, Sequence[float], Sequence[float]]  # done_s, regime_s, sh
 
 def ahead(jobs: Sequence[JobView], foresight: Foresight, per_node: int) -> Ahead:
     """Of each job; one of which nothing is known takes as long as others do on average."""
-    planned = iter(_planned([job for job in jobs if job.spec.plan is not None], foresight))
-    lengths = [_plain(job, per_node) if job.spec.plan is None else next(planned) for job in jobs]
+    planned = iter(_planned([job for job in jobs if job.spec.adaptation is not None], foresight))
+    lengths = [
+        _plain(job, per_node) if job.spec.adaptation is None else next(planned) for job in jobs
+    ]
     totals = [one[0] + sum(one[1]) for one in lengths if one is not None]
     usual_s = float(np.mean(totals)) if totals else ASSUMED_S
     each = [one or (0.0, [usual_s], [1.0]) for one in lengths]
@@ -70,38 +73,40 @@ def _planned(jobs: Sequence[JobView], foresight: Foresight) -> list[Lengths | No
     epochs_done = foresight.epochs_done(jobs)
     found: list[Lengths | None] = []
     for row, job in enumerate(jobs):
-        plan = foresight.known[job.spec.job_id].plan
-        scale = _scale(job, plan, foresight.step_s, float(made.epoch_s[row, 0]))
+        adaptation = foresight.known[job.spec.job_id].adaptation
+        scale = _scale(job, adaptation, foresight.step_s, float(made.epoch_s[row, 0]))
         if scale is None:
             found.append(None)
             continue
         epoch_s = made.epoch_s[row] * scale
-        done_s = _done_s(job, plan, foresight.step_s, float(epochs_done[row]), float(epoch_s[0]))
+        done_s = _done_s(
+            job, adaptation, foresight.step_s, float(epochs_done[row]), float(epoch_s[0])
+        )
         left = made.epochs[row]
-        found.append((done_s, left * epoch_s, left / plan.epochs))
+        found.append((done_s, left * epoch_s, left / adaptation.epochs))
     return found
 
 
-def _scale(job: JobView, plan: BatchPlan, step_s: StepTimes, first_s: float) -> float | None:
+def _scale(job: JobView, adaptation: Adaptation, step_s: StepTimes, first_s: float) -> float | None:
     """What to multiply a forecast by: 1 unless the job's speed is not known at all.
 
     Then it is taken to be as fast for each of its GPUs as other jobs of its model are.
     """
-    size, gpus = plan.configurations[0], job.spec.requested_gpus
-    if job.report is not None or (plan.model, size, gpus) in step_s:
+    size, gpus = adaptation.configurations[0], job.spec.requested_gpus
+    if job.report is not None or (adaptation.model, size, gpus) in step_s:
         return 1.0
     alike = [
         one_s / batch_size * others
         for (model, batch_size, others), one_s in sorted(step_s.items())
-        if model == plan.model
+        if model == adaptation.model
     ]
     if not alike or first_s <= 0:
         return None
-    return float(np.mean(alike)) / gpus * plan.samples_per_epoch / first_s
+    return float(np.mean(alike)) / gpus * adaptation.samples_per_epoch / first_s
 
 
 def _done_s(
-    job: JobView, plan: BatchPlan, step_s: StepTimes, epochs_done: float, epoch_s: float
+    job: JobView, adaptation: Adaptation, step_s: StepTimes, epochs_done: float, epoch_s: float
 ) -> float:
     """Run time of the epochs that are done, each at the speed of its regime."""
     regimes = () if job.report is None else job.report.regimes
@@ -110,9 +115,11 @@ def _done_s(
     ends = [*(regime.began_epoch for regime in regimes[1:]), epochs_done]
     done_s = 0.0
     for regime, end in zip(regimes, ends, strict=True):
-        key = (plan.model, regime.batch_size, job.spec.requested_gpus)
+        key = (adaptation.model, regime.batch_size, job.spec.requested_gpus)
         took_s = (
-            steps_per_epoch(plan, regime.batch_size) * step_s[key] if key in step_s else epoch_s
+            steps_per_epoch(adaptation, regime.batch_size) * step_s[key]
+            if key in step_s
+            else epoch_s
         )
         done_s += max(end - regime.began_epoch, 0.0) * took_s
     return done_s
@@ -124,19 +131,19 @@ def _plain(job: JobView, per_node: int) -> Lengths | None:
     if report is None or left is None:
         return None
     gpus = np.array([job.spec.requested_gpus], dtype=np.int64)
-    step_s = float(step_times_s(job, report, gpus, per_node, job.spec.requested_batch_size)[0])
+    theta = stack([report.throughput])
+    step_s = float(step_times_s(job, theta, gpus, per_node, job.spec.requested_batch_size)[0])
     done = _steps_done(job, report)
     return done * step_s, [left * step_s], [left / max(done + left, 1e-12)]
 
 
 def step_times_s(
-    job: JobView, report: JobReport, gpus: Int64[IntArray, " sizes"], per_node: int, batch_size: int
+    job: JobView, theta: Theta, gpus: Int64[IntArray, " sizes"], per_node: int, batch_size: int
 ) -> Float64[FloatArray, " sizes"]:
     """T_iter of a batch of this size on as few nodes as possible, in as few passes as fit."""
     passes = np.ceil(batch_size / (gpus * job.spec.batch.max_batch_per_gpu))
     batch_per_gpu = np.ceil(batch_size / (gpus * passes))
     nodes = -(-gpus // max(per_node, 1))
-    theta = stack([report.throughput])
     return step_time_s(theta, gpus, nodes > 1, batch_per_gpu, passes - 1, nodes=nodes)
 
 

@@ -1,112 +1,96 @@
-"""Shares of time into rounds: who is furthest behind what it was promised runs (Gavel, 5)."""
+"""How much each job counts: its owner's weight, or its part of its tenant's budget."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from headway.core.ids import JobId
-from headway.core.policy.admission import admit, place, requested_gpus
-from headway.core.policy.grid import Grid
-from headway.core.policy.remaining import Ahead, ahead
-from headway.core.predict.foresight import Foresight
-from headway.core.types import Decision, Float64, FloatArray, Snapshot
+from headway.core.errors import InvalidInputError
+from headway.core.types import Float64, FloatArray, JobView
 
-NOTHING_YET_S = 1e-3  # received by who has not run: before everybody who has
-News = tuple[int, int, int]
+UNNAMED = 1.0  # weight of a tenant that the table does not name
+LEAST, MOST = 1e-3, 1e3  # of a tenant's weight
+MOST_FACTOR = 1e9  # of a job's term in the sum, or one over it; keeps costs finite at any p
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
-    """A job's share of time, what that has come to, and what it got."""
+def job_weights(
+    jobs: Sequence[JobView], tenants: Mapping[str, float]
+) -> Float64[FloatArray, " jobs"]:
+    """How much each job counts; the mean is 1, so only ratios matter.
 
-    share: float = 0.0
-    promised_s: float = 0.0
-    received_s: float = 0.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Accounts:
-    """What is remembered between rounds."""
-
-    of: Mapping[JobId, Account] = field(default_factory=dict)
-    news: News | None = None  # arrivals, departures, changes at the last division; None: none yet
-    divided_s: float = 0.0
-    at_s: float = 0.0
-    foresight: Foresight = field(default_factory=Foresight)
-
-
-def decide_by_shares(
-    snapshot: Snapshot,
-    memory: Accounts,
-    divide: Callable[[Grid, Ahead], Float64[FloatArray, " jobs"]],
-    *,
-    reset_s: float = 0.0,
-) -> tuple[Decision, Accounts]:
-    """Divide time where there is news, then run by promised over received time.
-
-    With ``reset_s`` time is divided that many seconds after the last time at the earliest, accounts
-    are cleared then, and who came since waits, even where GPUs idle: as in the published code.
+    Without a table of tenants it is the job's own weight. With one each tenant has a budget, its
+    weight there, which its active jobs split by their own weights: who submits more jobs gains
+    nothing by it, and a job's weight is at the expense of its tenant's other jobs alone.
     """
-    grid = Grid.of(snapshot, at_requested_size=True)
-    if not grid.jobs:
-        return grid.decision(grid.held), Accounts()
-    memory = _settled(memory, grid, snapshot)
-    news = (snapshot.arrivals, snapshot.departures, snapshot.changes)
-    fresh = any(job.spec.job_id not in memory.of for job in grid.jobs)
-    due = memory.news is None or snapshot.now_s - memory.divided_s >= reset_s
-    if due and (fresh or news != memory.news):
-        per_node = int(grid.capacity.max(initial=1))
-        shares = divide(grid, ahead(grid.jobs, memory.foresight, per_node))
-        memory = _divided(memory, grid, shares, clear=reset_s > 0)
-        memory = replace(memory, news=news, divided_s=snapshot.now_s)
-    accounts = [memory.of.get(job.spec.job_id) for job in grid.jobs]
-    known = [one or Account() for one in accounts]
-    behind = np.array(
-        [
-            (one.promised_s + one.share * snapshot.round_s) / (one.received_s + NOTHING_YET_S)
-            for one in known
-        ]
-    )
-    need = requested_gpus(grid)
-    order = np.lexsort((np.arange(len(need)), ~grid.running, -behind, ~grid.pinned)).tolist()
-    if reset_s > 0:
-        order = [row for row in order if accounts[row] is not None or grid.pinned[row]]
-    alloc = place(grid, admit(grid, order, need), need)
-    numbers = {
-        "share": [one.share for one in known],
-        "promised_s": [one.promised_s for one in known],
-        "received_s": [one.received_s for one in known],
-    }
-    return grid.decision(alloc, numbers=numbers), memory
+    own = np.array([job.spec.weight for job in jobs])
+    if tenants:
+        sums: dict[str, float] = defaultdict(float)
+        for job in jobs:
+            sums[job.spec.tenant] += job.spec.weight
+        budget = [tenants.get(job.spec.tenant, UNNAMED) / sums[job.spec.tenant] for job in jobs]
+        own = own * np.array(budget)
+    own = own / own.max()  # so that equal ones are exactly 1
+    return np.asarray(own * (len(jobs) / own.sum()))
 
 
-def _settled(memory: Accounts, grid: Grid, snapshot: Snapshot) -> Accounts:
-    """With the time since the last round; nothing of jobs that are gone."""
-    passed_s = snapshot.now_s - memory.at_s
-    settled = {}
-    for row, job in enumerate(grid.jobs):
-        one = memory.of.get(job.spec.job_id)
-        if one is not None:
-            settled[job.spec.job_id] = replace(
-                one,
-                promised_s=one.promised_s + passed_s * one.share,
-                received_s=one.received_s + passed_s * bool(grid.held[row].any()),
-            )
-    foresight = memory.foresight.updated(grid.jobs)
-    return replace(memory, of=settled, at_s=snapshot.now_s, foresight=foresight)
+def power_sum_factors(
+    weight: Float64[FloatArray, " jobs"], p: float
+) -> Float64[FloatArray, " jobs"]:
+    """Factors v of sum v_j s_j^p that make speedups proportional to weights; their mean is 1.
+
+    Where speedups are linear in GPUs, the best of sum v_j s_j^p has s_j in proportion to
+    v_j^(1 / (1 - p)), so v = w^(1 - p): weighted alpha-fairness with alpha = 1 - p. A tenant with
+    twice the weight then has twice the GPUs, at any p up to 0. Beyond, where the sum prefers who
+    scales and 1 - p would make weights count for less than themselves, v = w.
+    """
+    factor = weight ** max(1.0, 1.0 - p)
+    evened = factor * (len(factor) / factor.sum())
+    return np.asarray(np.clip(evened, 1 / MOST_FACTOR, MOST_FACTOR))
 
 
-def _divided(memory: Accounts, grid: Grid, shares: FloatArray, *, clear: bool) -> Accounts:
-    known: Mapping[JobId, Account] = {} if clear else memory.of
-    divided = {
-        job.spec.job_id: replace(known.get(job.spec.job_id, Account()), share=share)
-        for job, share in zip(grid.jobs, shares.tolist(), strict=True)
-    }
-    return replace(memory, of=divided)
+def parse_tenants(text: str) -> dict[str, float]:
+    """The table from a setting such as ``vision:2,speech:1``; empty text is no table.
+
+    Raises:
+        InvalidInputError: not of this form, a tenant named twice, or a weight beyond sense.
+    """
+    found: dict[str, float] = {}
+    for part in filter(None, text.split(",")):
+        name, colon, weight = part.rpartition(":")
+        if not (colon and name.strip()):
+            raise InvalidInputError(f"tenants: {part!r} must be TENANT:WEIGHT, as in vision:2")
+        if name.strip() in found:
+            raise InvalidInputError(f"tenants: {name.strip()} is named twice; drop one")
+        found[name.strip()] = _weight(name.strip(), weight)
+    return found
 
 
-def equal_share(grid: Grid) -> Float64[FloatArray, " jobs"]:
-    """The share of time that a job would have, had everybody the same number of GPUs."""
-    each = float(grid.capacity.sum()) / max(len(grid.jobs), 1)
-    return np.minimum(each / np.maximum(requested_gpus(grid), 1), 1.0)
+def tenants_text(table: Mapping[object, object]) -> str:
+    """A table, as read from a file, in the form of the setting, sorted by name.
+
+    Raises:
+        InvalidInputError: no tenant, a name that the setting cannot hold, or a weight beyond sense.
+    """
+    if not table:
+        raise InvalidInputError("tenants is empty; name at least one, as in vision: 2")
+    weights: dict[str, float] = {}
+    for key, weight in table.items():
+        name = str(key).strip()
+        if not name or "," in name or name in weights:
+            raise InvalidInputError(f"tenants: {name!r} must be a name without commas, and once")
+        weights[name] = _weight(name, weight)
+    return ",".join(f"{name}:{weight:g}" for name, weight in sorted(weights.items()))
+
+
+def _weight(name: str, value: object) -> float:
+    try:
+        weight = float(str(value))
+    except ValueError:
+        weight = math.nan
+    if not LEAST <= weight <= MOST:
+        raise InvalidInputError(
+            f"tenants: the weight of {name} must be a number from {LEAST:g} to {MOST:g}, "
+            f"not {str(value)!r}"
+        )
+    return weight

@@ -14,6 +14,7 @@ from headway.core.policy.fairness import Crowd, budgets
 from headway.core.policy.grid import Grid
 from headway.core.policy.limits import restart_delays_s
 from headway.core.policy.remaining import Ahead, ahead
+from headway.core.policy.shares import job_weights, parse_tenants
 from headway.core.predict.foresight import Foresight
 from headway.core.solve.planning import plan
 from headway.core.solve.window import Window
@@ -87,6 +88,7 @@ class Shockwave:
     finish: float = 1.0  # power of exclusive over remaining time in a budget
     tail: float = 1.2  # what the longest job counts for in H, against the mean load
     relaunch: bool = True  # price the restart of a job that waits
+    tenants: str = ""  # budgets, as in vision:2,speech:1; none: each job counts by its own weight
 
     def __post_init__(self) -> None:
         """Raise InvalidInputError for a setting beyond which the arithmetic means nothing."""
@@ -96,6 +98,8 @@ class Shockwave:
                 raise InvalidInputError(
                     f"shockwave.{name} must be {low:g} to {high:g}, not {value:g}"
                 )
+
+        parse_tenants(self.tenants)
 
     @property
     def traits(self) -> Traits:
@@ -143,7 +147,7 @@ class Shockwave:
     ) -> Float64[FloatArray, " jobs"]:
         """rho_hat^k within bounds, more for who is nearly done, times the owner's weight."""
         nearness = forecast.exclusive_s / np.maximum(forecast.left_s, round_s / 2)
-        weight = np.array([job.spec.weight for job in grid.jobs])
+        weight = job_weights(grid.jobs, parse_tenants(self.tenants))
         return budgets(
             rho_hat,
             power=self.k,

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from headway.core.adaptation import STATIC, Adaptation
 from headway.core.ids import JobId
-from headway.core.plans import STATIC, BatchPlan
 from headway.core.predict.forecast import Forecast, forecast
 from headway.core.predict.history import History, Past, past
 from headway.core.predict.outlook import Outlook, outlook
@@ -25,7 +25,7 @@ GONE_NEAR_END = 0.8  # of a job that is gone: beyond, it is taken to have come t
 class Known(NamedTuple):
     """What is remembered of a job."""
 
-    plan: BatchPlan
+    adaptation: Adaptation
     past: Past
     active: bool
 
@@ -51,29 +51,29 @@ class Foresight:
         present = {job.spec.job_id: _known(job) for job in jobs}
         gone = [(key, _gone(one)) for key, one in self.known.items() if key not in present]
         known = {**dict(gone[-MOST_GONE:]), **present}
-        history = History.of((one.plan, one.past) for one in known.values())
+        history = History.of(one.past for one in known.values())
         step_s = dict(self.step_s)
         for job in jobs:
-            step_s.update(measured_step_s(plan_of(job), job.report))
+            step_s.update(measured_step_s(adaptation_of(job), job.report))
         kept = {job.spec.job_id: self._outlook(job, known, history) for job in jobs}
         return Foresight(known, step_s, kept)
 
     def _outlook(self, job: JobView, known: Mapping[JobId, Known], history: History) -> Kept:
-        plan, regimes = (
-            known[job.spec.job_id].plan,
+        adaptation, regimes = (
+            known[job.spec.job_id].adaptation,
             () if job.report is None else job.report.regimes,
         )
-        news, before = history.news(plan), self.kept.get(job.spec.job_id)
+        news, before = history.news(adaptation), self.kept.get(job.spec.job_id)
         if before is not None and (before.regimes, before.news) == (len(regimes), news):
             return before
-        return Kept(len(regimes), news, outlook(plan, regimes, history))
+        return Kept(len(regimes), news, outlook(adaptation, regimes, history))
 
     def forecast(self, jobs: Sequence[JobView], gpus: Sequence[int]) -> Forecast:
         """Remaining run time of jobs that were in the last update, on so many GPUs each."""
         outlooks = [self.kept[job.spec.job_id].outlook for job in jobs]
         asked = [
             Asked(
-                plan=self.known[job.spec.job_id].plan,
+                adaptation=self.known[job.spec.job_id].adaptation,
                 batch=job.spec.batch,
                 report=job.report,
                 batch_sizes=each.batch_sizes,
@@ -89,15 +89,15 @@ class Foresight:
         return np.array([self.known[job.spec.job_id].past.done for job in jobs], dtype=np.float64)
 
 
-def plan_of(job: JobView) -> BatchPlan:
-    """A job's plan; one that has none trains at its requested size, in a single epoch.
+def adaptation_of(job: JobView) -> Adaptation:
+    """A job's adaptation; one without trains at its requested size, in a single epoch.
 
     A job that says nothing of its end is expected to run as long again as it has.
     """
     spec = job.spec
-    if spec.plan is not None:
-        return spec.plan
-    return BatchPlan(
+    if spec.adaptation is not None:
+        return spec.adaptation
+    return Adaptation(
         rule=STATIC,
         model=spec.name,
         configurations=(spec.requested_batch_size,),
@@ -112,13 +112,17 @@ def _work(spec: JobSpec, job: JobView) -> float:
 
 
 def _known(job: JobView) -> Known:
-    plan, report = plan_of(job), job.report
-    done = 0.0 if report is None else report.progress_examples / plan.samples_per_epoch
-    return Known(plan, past(plan, () if report is None else report.regimes, done), active=True)
+    adaptation, report = adaptation_of(job), job.report
+    done = 0.0 if report is None else report.progress_examples / adaptation.samples_per_epoch
+    return Known(
+        adaptation, past(adaptation, () if report is None else report.regimes, done), active=True
+    )
 
 
 def _gone(one: Known) -> Known:
     """A job that is gone has told all that it will."""
-    ended = one.active and one.past.done >= GONE_NEAR_END * one.past.epochs
+    if not one.active:
+        return one
+    ended = one.past.done >= GONE_NEAR_END * one.past.epochs
     done = one.past.epochs if ended else one.past.done
     return one._replace(past=replace(one.past, done=done), active=False)

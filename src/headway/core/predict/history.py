@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from headway.core.plans import BatchPlan, Regime
+from headway.core.adaptation import Adaptation, Regime
 
 NEAR_END = 0.98  # of a job, from which on it counts as run to its end
 ONE_SAW = 0.1  # relative error of a moment that a single job has shown
@@ -24,10 +24,21 @@ class Change(NamedTuple):
     error_epochs: float
 
 
+Group = tuple[str, str, tuple[float, ...]]
+
+
+class Groups(NamedTuple):
+    """Whom a job resembles: jobs of one model, rule and configurations."""
+
+    exact: Group  # the very same configurations, so the same number of workers too
+    wide: Group  # the same relative to the first
+
+
 @dataclass(frozen=True, slots=True)
 class Past:
     """One job's regimes as far as they are known; sizes are relative to the initial one."""
 
+    groups: Groups
     epochs: float
     done: float
     sizes: tuple[float, ...]
@@ -42,29 +53,25 @@ class Past:
         return len(self.sizes) > regimes or self.done >= NEAR_END * self.epochs
 
 
-def past(plan: BatchPlan, regimes: Sequence[Regime], done: float) -> Past:
+def past(adaptation: Adaptation, regimes: Sequence[Regime], done: float) -> Past:
     """What a job has shown after so many epochs."""
-    initial = plan.configurations[0]
+    initial = adaptation.configurations[0]
     return Past(
-        epochs=plan.epochs,
+        groups=groups_of(adaptation),
+        epochs=adaptation.epochs,
         done=done,
         sizes=tuple(regime.batch_size / initial for regime in regimes),
         starts=tuple(regime.began_epoch for regime in regimes),
     )
 
 
-Group = tuple[str, str, tuple[float, ...]]
-
-
-def exact_group(plan: BatchPlan) -> Group:
-    """Jobs with the very same configurations: so with the same number of workers."""
-    return plan.model, plan.rule, tuple(map(float, plan.configurations))
-
-
-def wide_group(plan: BatchPlan) -> Group:
-    """Jobs with the same configurations relative to the first."""
-    initial = plan.configurations[0]
-    return plan.model, plan.rule, tuple(size / initial for size in plan.configurations)
+def groups_of(adaptation: Adaptation) -> Groups:
+    """The groups of a job."""
+    sizes, initial = adaptation.configurations, adaptation.configurations[0]
+    return Groups(
+        exact=(adaptation.model, adaptation.rule, tuple(map(float, sizes))),
+        wide=(adaptation.model, adaptation.rule, tuple(size / initial for size in sizes)),
+    )
 
 
 @dataclass(frozen=True)
@@ -72,27 +79,27 @@ class History:
     """The pasts of many jobs by group."""
 
     groups: Mapping[Group, tuple[Past, ...]] = field(default_factory=dict)
+    told: Mapping[Group, int] = field(default_factory=dict)  # regimes and ends in each group
 
     @classmethod
-    def of(cls, jobs: Iterable[tuple[BatchPlan, Past]]) -> "History":
-        """From plans and what came of them."""
+    def of(cls, pasts: Iterable[Past]) -> "History":
+        """From what jobs have shown."""
         groups: dict[Group, list[Past]] = {}
-        for plan, one in jobs:
-            for group in {exact_group(plan), wide_group(plan)}:
+        told: dict[Group, int] = {}
+        for one in pasts:
+            news = len(one.sizes) + one.tells_after(len(one.sizes))
+            for group in set(one.groups):
                 groups.setdefault(group, []).append(one)
-        return cls({group: tuple(members) for group, members in groups.items()})
+                told[group] = told.get(group, 0) + news
+        return cls({group: tuple(members) for group, members in groups.items()}, told)
 
-    def news(self, plan: BatchPlan) -> int:
-        """A number that grows with all that the groups of a plan learn."""
-        return sum(
-            len(one.sizes) + one.tells_after(len(one.sizes))
-            for group in (exact_group(plan), wide_group(plan))
-            for one in self.groups.get(group, ())
-        )
+    def news(self, adaptation: Adaptation) -> int:
+        """A number that grows with all that the groups of a job learn."""
+        return sum(self.told.get(group, 0) for group in groups_of(adaptation))
 
-    def like(self, plan: BatchPlan, prefix: Sequence[float]) -> tuple[Past, ...]:
+    def like(self, adaptation: Adaptation, prefix: Sequence[float]) -> tuple[Past, ...]:
         """Those that tell what follows this beginning, from the nearest group that has any."""
-        for group in (exact_group(plan), wide_group(plan)):
+        for group in groups_of(adaptation):
             found = [one for one in self.groups.get(group, ()) if one.follows(prefix)]
             if any(one.tells_after(len(prefix)) for one in found):
                 return tuple(found)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from headway.core.plans import BatchPlan, Regime
+from headway.core.adaptation import Adaptation, Regime
 from headway.core.predict.history import Change, History, next_change
 from headway.core.predict.rules import RULES, Rule, rule_of
 
@@ -26,7 +26,7 @@ class Outlook:
 
 
 def outlook(
-    plan: BatchPlan,
+    adaptation: Adaptation,
     regimes: Sequence[Regime],
     history: History | None = None,
     rules: Mapping[str, Rule] = RULES,
@@ -35,20 +35,20 @@ def outlook(
 
     Without either it is the uniform prior: every configuration that is left takes as many epochs.
     """
-    begun = regimes or (Regime(batch_size=plan.configurations[0], began_epoch=0.0),)
-    if plan.starts:
-        return _declared(plan, begun[-1])
-    learned = None if history is None else _learned(plan, begun, history)
-    return learned or _uniform(plan, begun[-1], rule_of(plan, rules))
+    begun = regimes or (Regime(batch_size=adaptation.configurations[0], began_epoch=0.0),)
+    if adaptation.starts:
+        return _declared(adaptation, begun[-1])
+    learned = None if history is None else _learned(adaptation, begun, history)
+    return learned or _uniform(adaptation, begun[-1], rule_of(adaptation, rules))
 
 
-def _uniform(plan: BatchPlan, present: Regime, rule: Rule) -> Outlook:
+def _uniform(adaptation: Adaptation, present: Regime, rule: Rule) -> Outlook:
     """The restatement rule's S_k = (N - sum(m)) / (K - k) for each; flat over all ways to split.
 
     The published concentration, one for each epoch, would be far too sure of itself.
     """
-    sizes = rule.ahead(plan, present.batch_size)
-    left = max(plan.epochs - present.began_epoch, 0.0)
+    sizes = rule.ahead(adaptation, present.batch_size)
+    left = max(adaptation.epochs - present.began_epoch, 0.0)
     return Outlook(
         batch_sizes=sizes,
         expected=(left / len(sizes),) * len(sizes),
@@ -57,15 +57,15 @@ def _uniform(plan: BatchPlan, present: Regime, rule: Rule) -> Outlook:
     )
 
 
-def _declared(plan: BatchPlan, present: Regime) -> Outlook:
+def _declared(adaptation: Adaptation, present: Regime) -> Outlook:
     """Nothing is random where the owner said when each configuration begins."""
-    ends = (*plan.starts[1:], plan.epochs)
+    ends = (*adaptation.starts[1:], adaptation.epochs)
     # a change comes with a whole epoch, so a start between two of them counts from the next
     ahead = [
-        (size, min(end, plan.epochs) - max(start, present.began_epoch))
-        for size, start, end in zip(plan.configurations, plan.starts, ends, strict=True)
-        if min(end, plan.epochs) > max(start, present.began_epoch)
-    ] or [(present.batch_size, max(plan.epochs - present.began_epoch, 0.0))]
+        (size, min(end, adaptation.epochs) - max(start, present.began_epoch))
+        for size, start, end in zip(adaptation.configurations, adaptation.starts, ends, strict=True)
+        if min(end, adaptation.epochs) > max(start, present.began_epoch)
+    ] or [(present.batch_size, max(adaptation.epochs - present.began_epoch, 0.0))]
     sizes, expected = zip(*ahead, strict=True)
     return Outlook(
         batch_sizes=sizes,
@@ -75,22 +75,25 @@ def _declared(plan: BatchPlan, present: Regime) -> Outlook:
     )
 
 
-def _learned(plan: BatchPlan, begun: Sequence[Regime], history: History) -> Outlook | None:
+def _learned(adaptation: Adaptation, begun: Sequence[Regime], history: History) -> Outlook | None:
     """The trajectory that jobs which began alike went through; None where there are none."""
-    initial, present = plan.configurations[0], begun[-1]
+    initial, present = adaptation.configurations[0], begun[-1]
     sizes = [regime.batch_size / initial for regime in begun]
-    like = history.like(plan, sizes)
+    like = history.like(adaptation, sizes)
     if not like:
         return None
     ahead, changes = [sizes[-1]], [Change(present.began_epoch, 0.0)]
     while len(ahead) < MOST_REGIMES:
         prefix = sizes + ahead[1:]
-        coming = next_change(like, prefix, plan.epochs, changes[-1].at_epoch)
+        coming = next_change(like, prefix, adaptation.epochs, changes[-1].at_epoch)
         if coming is None:
             break
         ahead.append(coming[0])
         changes.append(coming[1])
-    moments = [*(change.at_epoch for change in changes), max(plan.epochs, present.began_epoch)]
+    moments = [
+        *(change.at_epoch for change in changes),
+        max(adaptation.epochs, present.began_epoch),
+    ]
     expected = tuple(end - start for start, end in pairwise(moments))
     return Outlook(
         batch_sizes=tuple(round(size * initial) for size in ahead),

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from headway.core.adaptation import Adaptation
 from headway.core.model.goodput import JobModels, best
-from headway.core.plans import BatchPlan
 from headway.core.types import BatchContract, BatchMode, Float64, FloatArray, JobReport
 
 # seconds of a step by model, batch size and GPUs, as other jobs have measured them
@@ -18,7 +18,7 @@ StepTimes = Mapping[tuple[str, int, int], float]
 class Asked:
     """A job, and the batch sizes and GPUs at which the time of its epochs is wanted."""
 
-    plan: BatchPlan
+    adaptation: Adaptation
     batch: BatchContract
     report: JobReport | None
     batch_sizes: tuple[int, ...]
@@ -26,18 +26,20 @@ class Asked:
     several_nodes: bool = False
 
 
-def steps_per_epoch(plan: BatchPlan, batch_size: int) -> int:
+def steps_per_epoch(adaptation: Adaptation, batch_size: int) -> int:
     """The last step of an epoch may be short; it takes as long as any."""
-    return max(1, math.ceil(plan.samples_per_epoch / batch_size))
+    return max(1, math.ceil(adaptation.samples_per_epoch / batch_size))
 
 
-def measured_step_s(plan: BatchPlan, report: JobReport | None) -> dict[tuple[str, int, int], float]:
+def measured_step_s(
+    adaptation: Adaptation, report: JobReport | None
+) -> dict[tuple[str, int, int], float]:
     """What a job has measured of its own regimes, in the form in which jobs share it."""
     found = {}
     for regime in () if report is None else report.regimes:
         if regime.epoch_s is not None:
-            steps = steps_per_epoch(plan, regime.batch_size)
-            found[plan.model, regime.batch_size, regime.gpus] = regime.epoch_s / steps
+            steps = steps_per_epoch(adaptation, regime.batch_size)
+            found[adaptation.model, regime.batch_size, regime.gpus] = regime.epoch_s / steps
     return found
 
 
@@ -53,8 +55,8 @@ def epoch_times_s(asked: Sequence[Asked], others: StepTimes) -> list[tuple[float
 
 
 def _times_s(job: Asked, others: StepTimes, modelled: Sequence[float]) -> tuple[float, ...]:
-    own = measured_step_s(job.plan, job.report)
-    keys = [(job.plan.model, size, job.gpus) for size in job.batch_sizes]
+    own = measured_step_s(job.adaptation, job.report)
+    keys = [(job.adaptation.model, size, job.gpus) for size in job.batch_sizes]
     present = own.get(keys[0])
     scale = 1.0 if present is None else present / modelled[0]
     steps_s = [
@@ -62,7 +64,7 @@ def _times_s(job: Asked, others: StepTimes, modelled: Sequence[float]) -> tuple[
         for key, model_s in zip(keys, modelled, strict=True)
     ]
     return tuple(
-        steps_per_epoch(job.plan, size) * step_s
+        steps_per_epoch(job.adaptation, size) * step_s
         for size, step_s in zip(job.batch_sizes, steps_s, strict=True)
     )
 

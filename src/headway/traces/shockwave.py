@@ -7,7 +7,7 @@ of workers. Sizes here are per worker.
 
 from typing import NamedTuple
 
-from headway.core.plans import STATIC
+from headway.core.adaptation import STATIC
 
 ACCORDION, GNS = "accordion", "gns"
 MODES = (STATIC, ACCORDION, GNS)

@@ -1,17 +1,16 @@
 """Columns of a workload table that say how a job changes its batch size by itself."""
 
-from headway.core.plans import STATIC, BatchPlan
+from headway.core.adaptation import DECLARED, STATIC, Adaptation
 from headway.core.types import JobSpec
-from headway.traces.course import Course
 from headway.traces.rows import Row
+from headway.traces.trajectory import Trajectory
 
-COLUMNS = ("rule", "epochs", "samples_per_epoch", "configurations", "course")
-DECLARED = "declared"
+COLUMNS = ("rule", "epochs", "samples_per_epoch", "configurations", "trajectory")
 RULES = (STATIC, "accordion", "gns", DECLARED, "other")
 MOST_EPOCHS = 1e9
 
 
-def read(row: Row, model: str) -> tuple[BatchPlan, Course] | None:
+def read(row: Row, model: str) -> tuple[Adaptation, Trajectory] | None:
     """What the owner says and what really happens; None where the row names no rule.
 
     Raises:
@@ -22,43 +21,43 @@ def read(row: Row, model: str) -> tuple[BatchPlan, Course] | None:
         return None
     if rule not in RULES:
         raise row.wrong("rule", f"must be one of {', '.join(RULES)}, not {rule!r}")
-    course = Course(
+    trajectory = Trajectory(
         epochs=row.number("epochs", above=0.0, most=MOST_EPOCHS),
         samples_per_epoch=row.whole("samples_per_epoch"),
         stages=_stages(row),
     )
-    if course.stages[-1][0] >= course.epochs:
-        raise row.wrong("course", f"names an epoch after the last of {course.epochs:g}")
+    if trajectory.stages[-1][0] >= trajectory.epochs:
+        raise row.wrong("trajectory", f"names an epoch after the last of {trajectory.epochs:g}")
     declared = rule == DECLARED
-    plan = BatchPlan(
+    adaptation = Adaptation(
         rule=rule,
         model=model,
-        configurations=course.batch_sizes if declared else _configurations(row, course),
-        epochs=course.epochs,
-        samples_per_epoch=course.samples_per_epoch,
-        starts=tuple(float(first) for first, _ in course.stages) if declared else (),
+        configurations=trajectory.batch_sizes if declared else _configurations(row, trajectory),
+        epochs=trajectory.epochs,
+        samples_per_epoch=trajectory.samples_per_epoch,
+        starts=tuple(float(first) for first, _ in trajectory.stages) if declared else (),
     )
-    return plan, course
+    return adaptation, trajectory
 
 
-def values(job: JobSpec, course: Course | None) -> tuple[object, ...]:
-    """In the order of ``COLUMNS``; empty for a job without a plan."""
-    plan = job.plan
-    if plan is None or course is None:
+def values(job: JobSpec, trajectory: Trajectory | None) -> tuple[object, ...]:
+    """In the order of ``COLUMNS``; empty for a job without a adaptation."""
+    adaptation = job.adaptation
+    if adaptation is None or trajectory is None:
         return ("",) * len(COLUMNS)
-    configurations = " ".join(map(str, plan.configurations))
+    configurations = " ".join(map(str, adaptation.configurations))
     return (
-        plan.rule,
-        plan.epochs,
-        plan.samples_per_epoch,
-        "" if plan.rule == DECLARED else configurations,
-        " ".join(f"{first}:{size}" for first, size in course.stages),
+        adaptation.rule,
+        adaptation.epochs,
+        adaptation.samples_per_epoch,
+        "" if adaptation.rule == DECLARED else configurations,
+        " ".join(f"{first}:{size}" for first, size in trajectory.stages),
     )
 
 
-def _configurations(row: Row, course: Course) -> tuple[int, ...]:
-    """The sizes in the order of the rule; those of the course where the row is silent."""
-    seen = " ".join(map(str, dict.fromkeys(course.batch_sizes)))
+def _configurations(row: Row, trajectory: Trajectory) -> tuple[int, ...]:
+    """The sizes in the order of the rule; those of the trajectory where the row is silent."""
+    seen = " ".join(map(str, dict.fromkeys(trajectory.batch_sizes)))
     text = row.text("configurations", seen)
     try:
         sizes = tuple(int(part) for part in text.split())
@@ -71,7 +70,7 @@ def _configurations(row: Row, course: Course) -> tuple[int, ...]:
 
 def _stages(row: Row) -> tuple[tuple[int, int], ...]:
     """``0:16 31:32``: from epoch 0 at batch size 16, from epoch 31 at 32."""
-    text = row.text("course")
+    text = row.text("trajectory")
     pairs = [part.partition(":") for part in text.split()]
     try:
         stages = tuple((int(first), int(size)) for first, _, size in pairs)
@@ -80,8 +79,8 @@ def _stages(row: Row) -> tuple[tuple[int, int], ...]:
     firsts = [first for first, _ in stages]
     if not stages or firsts[0] != 0 or firsts != sorted(set(firsts)) or min(stages)[1] < 1:
         raise row.wrong(
-            "course", f"must be epochs and batch sizes like '0:16 31:32', not {text[:40]!r}"
+            "trajectory", f"must be epochs and batch sizes like '0:16 31:32', not {text[:40]!r}"
         )
     if any(size < 1 for _, size in stages):
-        raise row.wrong("course", "has a batch size below 1")
+        raise row.wrong("trajectory", "has a batch size below 1")
     return stages

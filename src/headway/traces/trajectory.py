@@ -1,4 +1,4 @@
-"""The course of a job that changes its batch size by epoch: a truth that no policy is told."""
+"""The trajectory of a job that changes its batch size by epoch: a truth that no policy is told."""
 
 import math
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from typing import Self
 
 
 @dataclass(frozen=True, kw_only=True)
-class Course:
+class Trajectory:
     """Batch sizes from start to end, in stages; a stage begins with a whole epoch.
 
     An epoch is ``samples_per_epoch`` examples in steps of one batch each, the last of them short
