@@ -21,6 +21,10 @@ class Gavel:
 
     A job's throughput is its share of time times its speed; it is measured by what it would have
     with as many GPUs as everybody, and by the owner's weight. With one type of GPU speeds cancel.
+    What was received is counted anew at every division, as in the published code.
+
+    On Shockwave's 32-GPU trace 31,849 s makespan and 8,394 s average JCT (published code without
+    its delay: 31,888 and 9,246); with a delay of 1,000 s 32,949 and 11,220 (33,208 and 11,274).
     """
 
     reset_s: float = 0.0  # least time between divisions; the published code waits up to 1,000 s
@@ -38,7 +42,7 @@ class Gavel:
         self, snapshot: Snapshot, memory: Accounts, rng: np.random.Generator
     ) -> tuple[Decision, Accounts]:
         """Divide time anew where there is news; then who is furthest behind its share runs."""
-        return decide_by_shares(snapshot, memory, self._divide, reset_s=self.reset_s)
+        return decide_by_shares(snapshot, memory, self._divide, reset_s=self.reset_s, clears=True)
 
     def _divide(self, grid: Grid, forecast: Ahead) -> Float64[FloatArray, " jobs"]:
         """Water-filling of x_j / (equal share x weight)."""

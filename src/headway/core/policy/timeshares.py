@@ -42,11 +42,13 @@ def decide_by_shares(
     divide: Callable[[Grid, Ahead], Float64[FloatArray, " jobs"]],
     *,
     reset_s: float = 0.0,
+    clears: bool = False,
 ) -> tuple[Decision, Accounts]:
     """Divide time where there is news, then run by promised over received time.
 
     With ``reset_s`` time is divided that many seconds after the last time at the earliest, accounts
     are cleared then, and who came since waits, even where GPUs idle: as in the published code.
+    ``clears``: accounts are cleared at every division.
     """
     grid = Grid.of(snapshot, at_requested_size=True)
     if not grid.jobs:
@@ -58,7 +60,7 @@ def decide_by_shares(
     if due and (fresh or news != memory.news):
         per_node = int(grid.capacity.max(initial=1))
         shares = divide(grid, ahead(grid.jobs, memory.foresight, per_node))
-        memory = _divided(memory, grid, shares, clear=reset_s > 0)
+        memory = _divided(memory, grid, shares, clear=clears or reset_s > 0)
         memory = replace(memory, news=news, divided_s=snapshot.now_s)
     accounts = [memory.of.get(job.spec.job_id) for job in grid.jobs]
     known = [one or Account() for one in accounts]
