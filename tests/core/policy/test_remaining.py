@@ -56,11 +56,15 @@ def test_with_other_gpus_a_model_is_taken_to_be_as_fast_for_each() -> None:
     assert 0.4 * (4 * 30 + 6 * 20) < whole_s < 0.6 * (10 * 30)
 
 
-def test_of_which_nothing_is_known_takes_as_long_as_others() -> None:
+def test_of_which_nothing_is_known_is_as_short_as_the_shortest() -> None:
+    """Else a short job that never ran would wait behind all that are known to be short."""
     assert foreseen(planned("alone", epochs_done=None)).left_s.tolist() == [ASSUMED_S]
     other = planned("other", epochs_done=None, model="unheard of")
-    made = foreseen(planned("old", epochs_done=6.0), other)
-    assert made.left_s[1] == pytest.approx(made.exclusive_s[0])
+    plain = replace(job("plain"), report=replace(report(), samples=1_280))
+    plain = replace(plain, spec=replace(plain.spec, work_samples=2_560.0))
+    made = foreseen(planned("old", epochs_done=6.0), plain, other)
+    assert made.left_s[2] == pytest.approx(made.exclusive_s[1])
+    assert made.left_s[2] < made.exclusive_s[0]
 
 
 def test_an_active_job_is_not_done_whatever_it_declared() -> None:

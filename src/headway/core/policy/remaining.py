@@ -40,14 +40,18 @@ Lengths = tuple[float, Sequence[float], Sequence[float]]  # done_s, regime_s, sh
 
 
 def ahead(jobs: Sequence[JobView], foresight: Foresight, per_node: int) -> Ahead:
-    """Of each job; one of which nothing is known takes as long as others do on average."""
+    """Of each job. One of which nothing is known is taken to be as short as the shortest, so it runs.
+
+    With the mean of the others instead, short jobs that had never run waited for ever: on Pollux's
+    workload-6 the worst rho of ``srtf`` was 32, now it is 3.7.
+    """
     planned = iter(_planned([job for job in jobs if job.spec.adaptation is not None], foresight))
     lengths = [
         _plain(job, per_node) if job.spec.adaptation is None else next(planned) for job in jobs
     ]
     totals = [one[0] + sum(one[1]) for one in lengths if one is not None]
-    usual_s = float(np.mean(totals)) if totals else ASSUMED_S
-    each = [one or (0.0, [usual_s], [1.0]) for one in lengths]
+    shortest_s = float(min(totals)) if totals else ASSUMED_S
+    each = [one or (0.0, [shortest_s], [1.0]) for one in lengths]
     done_s = np.array([one[0] for one in each])
     regime_s, share = _table([one[1] for one in each]), _table([one[2] for one in each])
     short = regime_s.sum(axis=1) < LEAST_LEFT_S
