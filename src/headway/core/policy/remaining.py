@@ -40,7 +40,7 @@ Lengths = tuple[float, Sequence[float], Sequence[float]]  # done_s, regime_s, sh
 
 
 def ahead(jobs: Sequence[JobView], foresight: Foresight, per_node: int) -> Ahead:
-    """Of each job. One of which nothing is known is taken to be as short as the shortest, so it runs.
+    """Of each job. One of which nothing is known counts as short as the shortest, so it runs.
 
     With the mean of the others instead, short jobs that had never run waited for ever: on Pollux's
     workload-6 the worst rho of ``srtf`` was 32, now it is 3.7.
