@@ -73,14 +73,15 @@ class Shockwave:
     this power, since a logarithm of progress alone gives a job that is nearly done hardly anything,
     and it would wait with seconds to go (the published code has rho^100 for that). ``tail``: in H
     the longest job counts for more than the mean load, for forecasts err and a long job cannot be
-    hurried later. ``lam``: the paper's 1e-3 stands before an H in seconds, this one before H / Z0.
+    hurried later. ``lam``: the paper's 1e-3 before H / Z0 has next to no effect here; the published
+    code has it before an H in seconds, where that term comes first.
     On the 32-GPU trace (published code: 24,458 s makespan, 9,847 s average JCT, worst rho_static
     1.64, 4.2 % above 1.05) these defaults give 22,434 s, 8,171 s, 1.03 and 0 %; without ``finish``
     and ``tail`` at lam = 1e-3 29,209 s, 11,332 s, 2.07 and 37 %. The three were chosen on that
     trace and the one for 64 GPUs, among some seventy settings and orders; on the one for 256, of
-    which only two were tried, the makespan is 6 % above the published. A high ``lam`` is dear where one
-    job is much longer than the load: on Pollux's workload-6 3 / 0.1 / 0 give 8,758 / 4,898 / 3,371
-    s average JCT at makespans within 2 %.
+    which three were tried, the makespan is 6 % above the published. A high ``lam`` is dear where
+    one job is much longer than the load: on Pollux's workload-6 3 / 0.1 / 0 give 8,758 / 4,898 /
+    3,371 s average JCT at makespans within 2 %.
     """
 
     k: float = 5.0  # power of rho_hat: what being late is worth
