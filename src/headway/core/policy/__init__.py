@@ -7,22 +7,40 @@ from difflib import get_close_matches
 from typing import Any
 
 from headway.core.errors import InvalidInputError
+from headway.core.policy.allox import AlloX
 from headway.core.policy.autoscale import Autoscaled
 from headway.core.policy.base import Policy, Traits
+from headway.core.policy.drf import Drf
 from headway.core.policy.fifo import Fifo
+from headway.core.policy.gandiva_fair import GandivaFair
+from headway.core.policy.gavel import Gavel
 from headway.core.policy.las import Las
+from headway.core.policy.mst import Mst
 from headway.core.policy.optimus import Optimus
+from headway.core.policy.ossp import Ossp
 from headway.core.policy.pollux import Pollux
 from headway.core.policy.scalers import GoodputScaler, ThroughputScaler
+from headway.core.policy.shockwave import Shockwave
 from headway.core.policy.sia import Sia
+from headway.core.policy.srtf import Srtf
+from headway.core.policy.themis import Themis
 from headway.core.policy.tiresias import Tiresias
 
 POLICIES: dict[str, Any] = {
+    "allox": AlloX,
+    "drf": Drf,
     "fifo": Fifo,
+    "gandiva-fair": GandivaFair,
+    "gavel": Gavel,
     "las": Las,
+    "mst": Mst,
     "optimus": Optimus,
+    "ossp": Ossp,
     "pollux": Pollux,
+    "shockwave": Shockwave,
     "sia": Sia,
+    "srtf": Srtf,
+    "themis": Themis,
     "tiresias": Tiresias,
 }
 SCALERS: dict[str, Any] = {"goodput": GoodputScaler, "throughput": ThroughputScaler}

@@ -7,13 +7,12 @@ from typing import final
 
 import numpy as np
 
-from headway.core.model.efficiency import assumed_noise_scale, gain
 from headway.core.model.goodput import JobModels
 from headway.core.model.sync import Theta
-from headway.core.model.throughput import step_time_s
 from headway.core.policy.admission import place
 from headway.core.policy.base import Traits
 from headway.core.policy.grid import Grid
+from headway.core.policy.remaining import step_times_s, steps_left
 from headway.core.types import (
     Decision,
     Float64,
@@ -120,29 +119,11 @@ def _remaining_s(
     job: JobView, theta: Theta, gpus: Int64[IntArray, " sizes"], per_node: int
 ) -> Float64[FloatArray, " sizes"]:
     """Steps left x T_iter on as few nodes as possible, with a batch of the requested size."""
-    steps = _remaining_steps(job)
+    steps = steps_left(job)
     if job.report is None or steps is None:
         return np.full(len(gpus), np.inf)
     size = job.spec.requested_batch_size
-    passes = np.ceil(size / (gpus * job.spec.batch.max_batch_per_gpu))
-    batch_per_gpu = np.ceil(size / (gpus * passes))
-    nodes = -(-gpus // max(per_node, 1))
-    step_s = step_time_s(theta, gpus, nodes > 1, batch_per_gpu, passes - 1, nodes=nodes)
-    return steps * step_s
-
-
-def _remaining_steps(job: JobView) -> float | None:
-    """From the declared samples; else from the declared work, at the present noise scale."""
-    spec, report = job.spec, job.report
-    if report is None:
-        return None
-    size, initial = spec.requested_batch_size, spec.batch.initial_batch_size
-    if spec.work_samples is not None:
-        return max(spec.work_samples - report.samples, 0.0) / size
-    if spec.work_examples is None:
-        return None
-    worth = initial * gain(assumed_noise_scale(report.noise_scale), initial, size)
-    return max(spec.work_examples - report.progress_examples, 0.0) / float(worth)
+    return steps * step_times_s(job, theta, gpus, per_node, size)
 
 
 def _types(grid: Grid, order: list[int], least: Int64[IntArray, " jobs"]) -> dict[int, int]:

@@ -1,0 +1,47 @@
+"""OSSP: the shortest horizon in which all jobs can end (open shop, with preemption)."""
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from headway.core.policy.admission import requested_gpus
+from headway.core.policy.base import Traits
+from headway.core.policy.grid import Grid
+from headway.core.policy.remaining import Ahead
+from headway.core.policy.timeshares import Accounts, decide_by_shares
+from headway.core.types import Decision, Float64, FloatArray, Snapshot
+
+
+@final
+@dataclass(frozen=True)
+class Ossp:
+    """Each job has the share of time in which it ends exactly at the horizon.
+
+    That is the greater of the longest remaining time and all remaining work over all GPUs, which
+    everybody can meet where jobs may be preempted.
+    """
+
+    reset_s: float = 0.0  # least time between divisions; the published code waits up to 1,000 s
+
+    @property
+    def traits(self) -> Traits:
+        """What this policy can do."""
+        return Traits(reads_reports=True)
+
+    def start(self) -> Accounts:
+        """Nobody has a share."""
+        return Accounts()
+
+    def decide(
+        self, snapshot: Snapshot, memory: Accounts, rng: np.random.Generator
+    ) -> tuple[Decision, Accounts]:
+        """Divide time anew where there is news; then who is furthest behind its share runs."""
+        return decide_by_shares(snapshot, memory, self._divide, reset_s=self.reset_s)
+
+    def _divide(self, grid: Grid, forecast: Ahead) -> Float64[FloatArray, " jobs"]:
+        """Remaining time over the horizon."""
+        left_s, width = forecast.left_s, requested_gpus(grid)
+        gpus = max(float(grid.capacity.sum()), 1.0)
+        horizon_s = max(float(left_s.max(initial=0.0)), float(width @ left_s) / gpus)
+        return left_s / horizon_s

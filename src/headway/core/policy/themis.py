@@ -1,0 +1,89 @@
+"""Themis: the jobs that are worst off bid for GPUs, and of them those who gain most get them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import ceil
+from typing import final
+
+import numpy as np
+
+from headway.core.errors import InvalidInputError
+from headway.core.ids import JobId
+from headway.core.policy.admission import admit, place, requested_gpus
+from headway.core.policy.base import Traits
+from headway.core.policy.fairness import Crowd
+from headway.core.policy.grid import Grid
+from headway.core.policy.remaining import ahead
+from headway.core.predict.foresight import Foresight
+from headway.core.types import BoolArray, Decision, Snapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leases:
+    """What is remembered: until when jobs may keep their GPUs, and what rho-hat needs."""
+
+    ends_s: Mapping[JobId, float] = field(default_factory=dict)
+    crowd: Crowd = field(default_factory=Crowd)
+    foresight: Foresight = field(default_factory=Foresight)
+
+
+@final
+@dataclass(frozen=True)
+class Themis:
+    """The fraction ``f`` of jobs with the worst finish-time fairness bids (NSDI'20, section 5).
+
+    Of the bidders those with the least work left go first, as their rho falls most for each
+    GPU-second; then the others, by rho. A large f serves efficiency, a small one fairness, and
+    none is best throughout. Who holds a lease bids for nothing and keeps its GPUs.
+    """
+
+    f: float = 0.8
+    lease_s: float = 0.0  # how long GPUs are kept; with 0 each round is an auction
+
+    def __post_init__(self) -> None:
+        """Raise InvalidInputError for a fraction that is none."""
+        if not 0.0 < self.f <= 1.0:
+            raise InvalidInputError(f"themis.f must be above 0 and at most 1, not {self.f:g}")
+
+    @property
+    def traits(self) -> Traits:
+        """What this policy can do."""
+        return Traits(reads_reports=True)
+
+    def start(self) -> Leases:
+        """Nobody has a lease."""
+        return Leases()
+
+    def decide(
+        self, snapshot: Snapshot, memory: Leases, rng: np.random.Generator
+    ) -> tuple[Decision, Leases]:
+        """Leases are kept; the rest of the GPUs goes by auction."""
+        grid = Grid.of(snapshot, at_requested_size=True)
+        if not grid.jobs:
+            return grid.decision(grid.held), self.start()
+        foresight = memory.foresight.updated(grid.jobs)
+        forecast = ahead(grid.jobs, foresight, int(grid.capacity.max(initial=1)))
+        crowd = memory.crowd.grown(snapshot, grid.jobs)
+        rho_hat, need = crowd.rho_hat(grid.jobs, forecast), requested_gpus(grid)
+        ends_s = [memory.ends_s.get(job.spec.job_id, snapshot.now_s) for job in grid.jobs]
+        leased = grid.pinned | (grid.running & (np.array(ends_s) > snapshot.now_s))
+        rows = np.arange(len(need))
+        worst = np.lexsort((rows, -rho_hat, leased))
+        bids = np.zeros(len(need), dtype=np.bool_)
+        bids[worst[: ceil(self.f * int((~leased).sum()))]] = True
+        key = np.where(bids, forecast.left_s * need, -rho_hat)
+        order = np.lexsort((rows, ~grid.running, key, ~bids, ~leased, ~grid.pinned)).tolist()
+        alloc = place(grid, admit(grid, order, need), need)
+        numbers = {"rho_hat": rho_hat, "bids": bids.astype(np.float64)}
+        decision = grid.decision(alloc, numbers=numbers)
+        leases = self._leases(grid, np.asarray(alloc.any(axis=1)), leased, ends_s, snapshot.now_s)
+        return decision, Leases(ends_s=leases, crowd=crowd, foresight=foresight)
+
+    def _leases(
+        self, grid: Grid, runs: BoolArray, leased: BoolArray, ends_s: list[float], now_s: float
+    ) -> dict[JobId, float]:
+        return {
+            job.spec.job_id: ends_s[row] if leased[row] else now_s + self.lease_s
+            for row, job in enumerate(grid.jobs)
+            if runs[row]
+        }

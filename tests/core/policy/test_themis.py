@@ -1,0 +1,57 @@
+"""The contract of themis, and its rule on instances with known answers."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from headway.core.errors import InvalidInputError
+from headway.core.policy.themis import Themis
+from headway.core.types import JobView, ReasonCode
+from headway.testing.policies import PolicyContract
+from headway.testing.snapshots import code_of, decide, job, nodes, report, running, snapshot
+
+
+class TestContract(PolicyContract):
+    @pytest.fixture
+    def policy(self) -> Themis:
+        return Themis()
+
+
+STEP_S = 0.018 + 0.0007 * 128
+
+
+def of_seconds(
+    name: str, left_s: float, *, done_s: float = 0.0, gpus: int = 1, submitted_s: float = 0.0
+) -> JobView:
+    """A job that runs so long alone if it has one GPU."""
+    view = job(name, requested_gpus=gpus, submitted_s=submitted_s)
+    spec = replace(view.spec, work_samples=(done_s + left_s) / STEP_S * 128)
+    return replace(view, spec=spec, report=replace(report(), samples=round(done_s / STEP_S * 128)))
+
+
+def test_only_the_worst_off_bid_and_of_them_the_shortest_runs() -> None:
+    """With a small f the latest job runs, with all bidding the shortest."""
+    late = of_seconds("late", 4_000.0)
+    brief = of_seconds("brief", 500.0, submitted_s=3_590.0)
+    seen = snapshot(nodes(1), late, brief)
+    assert set(decide(Themis(f=0.5), seen).allocations) == {"late"}
+    assert set(decide(Themis(f=1.0), seen).allocations) == {"brief"}
+
+
+def test_a_lease_keeps_its_gpus() -> None:
+    policy, long = Themis(f=1.0, lease_s=100.0), of_seconds("long", 4_000.0)
+    rng = np.random.default_rng(0)
+    seen = snapshot(nodes(1), long, now_s=0.0)
+    _, memory = policy.decide(seen, policy.start(), rng)
+    both = (running(long, {"n0": 1}), of_seconds("brief", 100.0))
+    decision, memory = policy.decide(snapshot(nodes(1), *both, now_s=60.0), memory, rng)
+    assert code_of(decision, "long") is ReasonCode.KEPT
+    decision, _ = policy.decide(snapshot(nodes(1), *both, now_s=120.0), memory, rng)
+    assert set(decision.allocations) == {"brief"}
+
+
+@pytest.mark.parametrize("f", [0.0, 1.1])
+def test_a_fraction_that_is_none_is_refused(f: float) -> None:
+    with pytest.raises(InvalidInputError, match=r"themis\.f must be"):
+        Themis(f=f)
