@@ -127,18 +127,21 @@ def _zones(
         assembly.add_entries(demand[at], column[local])
         nodes = np.flatnonzero(problem.kind == kind)
         rack = problem.rack[nodes] if by_rack else np.zeros_like(nodes)
-        zones += [
-            Zone(
-                index=len(zones) + index,
-                kind=int(kind),
-                rack=int(which) if by_rack else None,
-                nodes=nodes[rack == which],
-                sizes=sizes,
-                demand=demand,
-                spanning=bool((of_kind & options.spanning).any()),
+        for which in np.unique(rack):
+            here = nodes[rack == which]
+            open_ = problem.capacity[here[~problem.closed[here]]]
+            zones.append(
+                Zone(
+                    index=len(zones),
+                    kind=int(kind),
+                    rack=int(which) if by_rack else None,
+                    nodes=here,
+                    sizes=sizes,
+                    demand=demand,
+                    spanning=bool((of_kind & options.spanning).any()),
+                    room=int(open_.sum()) if (open_ > 0).sum() > 1 else 0,
+                )
             )
-            for index, which in enumerate(np.unique(rack))
-        ]
     return tuple(zones)
 
 

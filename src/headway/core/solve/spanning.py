@@ -45,11 +45,14 @@ def add_exact(
     shared: bool = False,
 ) -> Pieces:
     """Pieces of every spanning job, two at least, and room for every piece."""
-    owners, holes = _Owners.among(options, column), Holes.of(blocks)
+    holes = Holes.of(blocks)
+    sites = None if zones[0].rack is None else _add_sites(assembly, options, column, zones)
+    owners = _Owners.among(options, column, sites)
     kind, rack = (np.array([getattr(zone, name) for zone in zones]) for name in ("kind", "rack"))
     largest = np.zeros(len(zones), dtype=np.int64)
     np.maximum.at(largest, holes.zone, holes.size)
-    owner, zone = np.nonzero((owners.kind[:, None] == kind) & (largest > 0))  # pairs
+    there = (owners.site[:, None] < 0) | (owners.site[:, None] == np.arange(len(zones)))
+    owner, zone = np.nonzero(there & (owners.kind[:, None] == kind) & (largest > 0))  # pairs
     largest = np.minimum(largest, 1) if shared else largest
     number = np.minimum(owners.most[owner] - 1, largest[zone])
     pair = np.repeat(np.arange(len(owner)), number)
@@ -65,17 +68,16 @@ def add_exact(
         add_room(assembly, holes, piece=piece, zone=zone[pair])
     else:
         _add_nested(assembly, holes, largest, piece=piece, zone=zone[pair], size=size)
-    job = owners.job[owner[pair]]
-    if zones[0].rack is None:
-        if shared:
-            where = np.searchsorted(kind, owners.kind[owners.of])
-            add_two_nodes(assembly, holes, zones, column=owners.column, zone=where)
-        return Pieces(job=job, rack=np.zeros_like(pair), size=size, column=piece)
-    inside, may, chosen = _add_racks(assembly, owners, owner)
-    assembly.add_entries(inside[pair], piece, size)
+    if sites is not None:
+        inside = _add_all_but_one(assembly, owners, owner)
+        apart = inside[pair] >= 0
+        assembly.add_entries(inside[pair[apart]], piece[apart], size[apart])
     if shared:
-        add_two_nodes(assembly, holes, zones, column=chosen, zone=zone[may])
-    return Pieces(job=job, rack=rack[zone[pair]], size=size, column=piece)
+        where = np.searchsorted(kind, owners.kind[owners.of])
+        compact = (owners.column, where) if sites is None else (sites.column, sites.zone)
+        add_two_nodes(assembly, holes, zones, column=compact[0], zone=compact[1])
+    rack = np.zeros_like(zone) if sites is None else rack[zone]
+    return Pieces(job=owners.job[owner[pair]], rack=rack[pair], size=size, column=piece)
 
 
 def _add_nested(
@@ -114,39 +116,65 @@ def add_counted(
     assembly.add_entries(rows[holes.zone], holes.column, -holes.size)
 
 
-def _add_racks(
-    assembly: Assembly, owners: "_Owners", owner: Int64[IntArray, " pairs"]
-) -> tuple[Int64[IntArray, " pairs"], Int64[IntArray, " may"], Int64[IntArray, " may"]]:
-    """Keep a job within one rack or out of any single one; rows for its GPUs inside each rack.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sites:
+    """Columns that say in which rack an option of one rack is."""
 
-    Inside a rack are at most all its GPUs if this is the rack chosen, and all but one if the job
-    is of several racks. Also the pairs that may be chosen, and the columns that do so.
+    option: Int64[IntArray, " sites"]
+    zone: Int64[IntArray, " sites"]
+    column: Int64[IntArray, " sites"]
+
+
+def _add_sites(
+    assembly: Assembly,
+    options: Options,
+    column: Int64[IntArray, " options"],
+    zones: tuple[Zone, ...],
+) -> _Sites:
+    """Each option of one rack is in a rack that has room for it.
+
+    A column for each option and rack, rather than for each job and rack, leaves a linear relaxation
+    little to split: with one column for all sizes of a job, a rack with room for four GPUs gave a
+    third of it to a job of twelve.
     """
+    kind, room = (np.array([getattr(zone, name) for zone in zones]) for name in ("kind", "room"))
+    in_one = np.flatnonzero(options.level == Level.RACK)
+    fits = options.gpus[in_one, None] <= room
+    option, zone = np.nonzero(fits & (options.kind[in_one, None] == kind))
+    there = assembly.add_columns(np.zeros(len(option)), upper=1.0)
+    rows = assembly.add_rows(len(in_one), lower=0.0, upper=0.0)
+    assembly.add_entries(rows[option], there)
+    assembly.add_entries(rows, column[in_one], -1.0)
+    return _Sites(option=in_one[option], zone=zone, column=there)
+
+
+def _add_all_but_one(
+    assembly: Assembly, owners: "_Owners", owner: Int64[IntArray, " pairs"]
+) -> Int64[IntArray, " pairs"]:
+    """Rows for a job's GPUs in each rack: of several racks no single one has all; -1 without."""
     jobs = len(owners.job)
-    in_one, across = owners.level == Level.RACK, owners.level == Level.SEVERAL
-    inside = assembly.add_rows(len(owner), upper=0.0)
+    across = owners.level == Level.SEVERAL
+    apart = np.flatnonzero(owners.site[owner] < 0)
+    rows = np.full(len(owner), -1)
+    rows[apart] = assembly.add_rows(len(apart), upper=0.0)
     all_but_one = assembly.add_columns(np.zeros(jobs), integer=False)
-    rows = assembly.add_rows(jobs, lower=0.0, upper=0.0)
-    assembly.add_entries(rows, all_but_one)
-    assembly.add_entries(rows[owners.of[across]], owners.column[across], 1.0 - owners.gpus[across])
-    assembly.add_entries(inside, all_but_one[owner], -1.0)
-    most = np.zeros(jobs, dtype=np.int64)
-    np.maximum.at(most, owners.of[in_one], owners.gpus[in_one])
-    may = np.flatnonzero(most[owner])
-    chosen = assembly.add_columns(np.zeros(len(may)), upper=1.0)
-    assembly.add_entries(inside[may], chosen, -most[owner[may]])
-    one = assembly.add_rows(jobs, lower=0.0, upper=0.0)
-    assembly.add_entries(one[owner[may]], chosen)
-    assembly.add_entries(one[owners.of[in_one]], owners.column[in_one], -1.0)
-    return inside, may, chosen
+    sums = assembly.add_rows(jobs, lower=0.0, upper=0.0)
+    assembly.add_entries(sums, all_but_one)
+    assembly.add_entries(sums[owners.of[across]], owners.column[across], 1.0 - owners.gpus[across])
+    assembly.add_entries(rows[apart], all_but_one[owner[apart]], -1.0)
+    return rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Owners:
-    """Jobs that may span nodes of a type, once for each type; and their options."""
+    """Jobs that may span nodes of a type, once for each type; and their options.
+
+    Where racks matter, once for each rack beside once for several racks.
+    """
 
     job: Int64[IntArray, " owners"]
     kind: Int64[IntArray, " owners"]
+    site: Int64[IntArray, " owners"]  # index of the one zone; -1: all of the type
     most: Int64[IntArray, " owners"]  # GPUs
     of: Int64[IntArray, " spanning"]  # the owner of each spanning option
     level: Int64[IntArray, " spanning"]
@@ -154,22 +182,30 @@ class _Owners:
     column: Int64[IntArray, " spanning"]
 
     @classmethod
-    def among(cls, options: Options, column: Int64[IntArray, " options"]) -> "_Owners":
+    def among(
+        cls, options: Options, column: Int64[IntArray, " options"], sites: _Sites | None
+    ) -> "_Owners":
         """The owners of all spanning options."""
-        spanning = options.spanning
-        kinds = int(options.kind.max(initial=0)) + 1
-        key = options.job[spanning] * kinds + options.kind[spanning]
+        option = np.flatnonzero(options.level == Level.SEVERAL)
+        site, column = np.full(len(option), -1), column[option]
+        if sites is not None:
+            option = np.concatenate([option, sites.option])
+            site = np.concatenate([site, sites.zone])
+            column = np.concatenate([column, sites.column])
+        kinds, zones = int(options.kind.max(initial=0)) + 1, int(site.max(initial=-1)) + 2
+        key = (options.job[option] * kinds + options.kind[option]) * zones + site + 1
         owners, of = np.unique(key, return_inverse=True)
         most = np.zeros(len(owners), dtype=np.int64)
-        np.maximum.at(most, of, options.gpus[spanning])
+        np.maximum.at(most, of, options.gpus[option])
         return cls(
-            job=owners // kinds,
-            kind=owners % kinds,
+            job=owners // (kinds * zones),
+            kind=owners // zones % kinds,
+            site=owners % zones - 1,
             most=most,
             of=of,
-            level=options.level[spanning],
-            gpus=options.gpus[spanning],
-            column=column[spanning],
+            level=options.level[option],
+            gpus=options.gpus[option],
+            column=column,
         )
 
 
