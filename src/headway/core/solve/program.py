@@ -68,8 +68,11 @@ class Model:
         )
 
 
-def build(problem: Problem, *, exact: bool) -> Model:
-    """The program of a problem; exact, or aggregated for a linear relaxation to be rounded."""
+def build(problem: Problem, *, exact: bool, few_cuts: bool = False) -> Model:
+    """The program of a problem; exact, or aggregated for a linear relaxation to be rounded.
+
+    With ``few_cuts`` the exact one leaves away some placements within a rack, and is smaller.
+    """
     options = Options.of(problem)
     cost, none, scale = options.scaled_costs(problem)
     assembly = Assembly()
@@ -94,9 +97,14 @@ def build(problem: Problem, *, exact: bool) -> Model:
     )
     pieces = None
     if exact:
-        pieces = add_exact(assembly, options, column, zones, blocks, shared=shared)
+        pieces = add_exact(
+            assembly, options, column, zones, blocks, shared=shared, few_cuts=few_cuts
+        )
     else:
-        add_counted(assembly, options, column, zones, blocks)
+        # Where all nodes are alike and near, who holds much seldom moves: the row is not worth it.
+        places = len(np.unique(problem.kind)) > 1 or _several_racks(problem)
+        count_holes = places and not shared
+        add_counted(assembly, options, column, zones, blocks, count_holes=count_holes)
     return Model(
         program=assembly.program(),
         scale=scale,
@@ -105,6 +113,11 @@ def build(problem: Problem, *, exact: bool) -> Model:
         blocks=blocks,
         pieces=pieces,
     )
+
+
+def _several_racks(problem: Problem) -> bool:
+    """Whether it matters in which rack a node is."""
+    return problem.cost_rack is not None and len(np.unique(problem.rack)) > 1
 
 
 def _zones(

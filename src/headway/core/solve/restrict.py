@@ -14,6 +14,7 @@ from headway.core.solve.problem import Problem
 from headway.core.types import BoolArray, Float64, FloatArray, Int64, IntArray
 
 _MOST_JOBS = 800  # of a part; some 2,500 GPUs
+_GROUP_GPUS = 1024  # of racks that are looked at together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,22 +54,47 @@ class Part:
         return alloc
 
 
+def groups(problem: Problem, alloc: Int64[IntArray, "jobs nodes"]) -> list[BoolArray]:
+    """Nodes whose racks are looked at together, group by group; all of them without a rack level.
+
+    The exact program tells racks apart and so grows with jobs times racks. Each group has racks
+    with much free room and with little, since what to exchange is between those.
+    """
+    if problem.cost_rack is None:
+        return [_all_if_none(problem, None)]
+    size = np.bincount(problem.rack, weights=problem.capacity)
+    free = np.bincount(problem.rack, weights=problem.capacity - alloc.sum(axis=0))
+    racks = np.flatnonzero(size)
+    racks = racks[np.lexsort((racks, -free[racks]))]
+    number = -(-int(size.sum()) // _GROUP_GPUS)
+    return [np.isin(problem.rack, racks[first::number]) for first in range(number)]
+
+
+def _all_if_none(problem: Problem, among: BoolArray | None) -> BoolArray:
+    return np.ones(len(problem.capacity), dtype=np.bool_) if among is None else among
+
+
 def open_part(
     problem: Problem,
     alloc: Int64[IntArray, "jobs nodes"],
     choice: Choice,
     reduced: Reduced,
     share: float,
+    among: BoolArray | None = None,
 ) -> Part:
-    """The part in which a share of all jobs has a choice, beside all jobs that move anyway."""
+    """The part in which a share of all jobs has a choice, beside all jobs that move anyway.
+
+    With ``among`` of the jobs that hold nothing elsewhere, and of these nodes.
+    """
+    elsewhere = alloc[:, ~_all_if_none(problem, among)].any(axis=1)
     second = reduced.second()
     threshold = float(np.quantile(second, share, method="lower"))
     moves = choice.level != Level.KEEP
     lost = moves & (alloc.sum(axis=1) != choice.gpus)
     rank = np.where(lost, 0, np.where(moves, 1, 2))
-    open_ = np.flatnonzero(moves | (second <= threshold))
+    open_ = np.flatnonzero((moves | (second <= threshold)) & ~elsewhere)
     first = np.lexsort((second[open_], rank[open_]))[:_MOST_JOBS]
-    return part(problem, alloc, np.sort(open_[first]), reduced, threshold)
+    return part(problem, alloc, np.sort(open_[first]), reduced, threshold, among)
 
 
 def part(
@@ -77,14 +103,15 @@ def part(
     jobs: Int64[IntArray, " some"],
     reduced: Reduced,
     threshold: float,
+    among: BoolArray | None = None,
 ) -> Part:
-    """The part of some jobs, and of their options up to a reduced cost; all others stay."""
+    """The part of some jobs and nodes, and of options up to a reduced cost; all others stay."""
     others = np.ones(len(alloc), dtype=np.bool_)
     others[jobs] = False
     capacity = problem.capacity - alloc[others].sum(axis=0)
     spans = others & ((alloc > 0).sum(axis=1) > 1) & (not problem.share_spanning)
     closed = problem.closed | (alloc[spans] > 0).any(axis=0)
-    nodes = np.flatnonzero(capacity > 0)
+    nodes = np.flatnonzero((capacity > 0) & _all_if_none(problem, among))
     held = problem.held[np.ix_(jobs, nodes)]
     whole = held.sum(axis=1) == problem.held[jobs].sum(axis=1)
     cheap = reduced.of_option <= threshold
