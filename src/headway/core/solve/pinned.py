@@ -88,10 +88,11 @@ def _relaxed(problem: Problem, rel_gap: float, budget: Budget) -> Plan:
         return plan
     choice, reduced = model.choice(outcome.x), model.reduced(outcome)
     for share in _OPEN_SHARES:
-        for among in [] if plan.alloc is None else groups(problem, plan.alloc):
-            if plan.alloc is not None and plan.gap > rel_gap:
-                part = open_part(problem, plan.alloc, choice, reduced, share, among)
-                plan = _improved(problem, plan, part, rel_gap, budget)
+        if plan.alloc is None or plan.gap <= rel_gap:
+            break
+        for among in groups(problem, plan.alloc, choice, reduced, share):
+            part = open_part(problem, plan.alloc, choice, reduced, share, among)
+            plan = _improved(problem, plan, part, rel_gap, budget)
     return plan
 
 

@@ -14,7 +14,7 @@ from headway.core.solve.problem import Problem
 from headway.core.types import BoolArray, Float64, FloatArray, Int64, IntArray
 
 _MOST_JOBS = 800  # of a part; some 2,500 GPUs
-_GROUP_GPUS = 1024  # of racks that are looked at together
+_GROUP_GPUS = 512  # that are open, in racks that are looked at together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,24 +54,26 @@ class Part:
         return alloc
 
 
-def groups(problem: Problem, alloc: Int64[IntArray, "jobs nodes"]) -> list[BoolArray]:
+def groups(
+    problem: Problem,
+    alloc: Int64[IntArray, "jobs nodes"],
+    choice: Choice,
+    reduced: Reduced,
+    share: float,
+) -> list[BoolArray]:
     """Nodes whose racks are looked at together, group by group; all of them without a rack level.
 
     The exact program tells racks apart and so grows with jobs times racks. Each group has racks
-    with much free room and with little, since what to exchange is between those.
+    with much open room and with little, since what to exchange is between those.
     """
     if problem.cost_rack is None:
-        return [_all_if_none(problem, None)]
-    size = np.bincount(problem.rack, weights=problem.capacity)
-    free = np.bincount(problem.rack, weights=problem.capacity - alloc.sum(axis=0))
-    racks = np.flatnonzero(size)
-    racks = racks[np.lexsort((racks, -free[racks]))]
-    number = -(-int(size.sum()) // _GROUP_GPUS)
+        return [np.ones(len(problem.capacity), dtype=np.bool_)]
+    jobs, _ = _opened(alloc, choice, reduced, share)
+    stay = alloc.sum(axis=0) - alloc[jobs].sum(axis=0)
+    room = np.bincount(problem.rack, weights=problem.capacity - stay)
+    racks = np.lexsort((np.arange(len(room)), -room))
+    number = -(-int(room.sum()) // _GROUP_GPUS)
     return [np.isin(problem.rack, racks[first::number]) for first in range(number)]
-
-
-def _all_if_none(problem: Problem, among: BoolArray | None) -> BoolArray:
-    return np.ones(len(problem.capacity), dtype=np.bool_) if among is None else among
 
 
 def open_part(
@@ -86,15 +88,23 @@ def open_part(
 
     With ``among`` of the jobs that hold nothing elsewhere, and of these nodes.
     """
-    elsewhere = alloc[:, ~_all_if_none(problem, among)].any(axis=1)
+    among = np.ones(len(problem.capacity), dtype=np.bool_) if among is None else among
+    jobs, threshold = _opened(alloc, choice, reduced, share)
+    jobs = np.sort(jobs[~alloc[np.ix_(jobs, ~among)].any(axis=1)][:_MOST_JOBS])
+    return part(problem, alloc, jobs, reduced, threshold, among)
+
+
+def _opened(
+    alloc: Int64[IntArray, "jobs nodes"], choice: Choice, reduced: Reduced, share: float
+) -> tuple[Int64[IntArray, " some"], float]:
+    """Jobs that have a choice, most urgent first; and the reduced cost up to which options are."""
     second = reduced.second()
     threshold = float(np.quantile(second, share, method="lower"))
     moves = choice.level != Level.KEEP
     lost = moves & (alloc.sum(axis=1) != choice.gpus)
     rank = np.where(lost, 0, np.where(moves, 1, 2))
-    open_ = np.flatnonzero((moves | (second <= threshold)) & ~elsewhere)
-    first = np.lexsort((second[open_], rank[open_]))[:_MOST_JOBS]
-    return part(problem, alloc, np.sort(open_[first]), reduced, threshold, among)
+    open_ = np.flatnonzero(moves | (second <= threshold))
+    return open_[np.lexsort((second[open_], rank[open_]))], threshold
 
 
 def part(
@@ -111,7 +121,7 @@ def part(
     capacity = problem.capacity - alloc[others].sum(axis=0)
     spans = others & ((alloc > 0).sum(axis=1) > 1) & (not problem.share_spanning)
     closed = problem.closed | (alloc[spans] > 0).any(axis=0)
-    nodes = np.flatnonzero((capacity > 0) & _all_if_none(problem, among))
+    nodes = np.flatnonzero((capacity > 0) & (True if among is None else among))
     held = problem.held[np.ix_(jobs, nodes)]
     whole = held.sum(axis=1) == problem.held[jobs].sum(axis=1)
     cheap = reduced.of_option <= threshold
