@@ -224,6 +224,14 @@ def test_spanning_jobs_share_no_node_so_three_of_five_gpus_do_not_fit_four_nodes
     assert rounded.gap == pytest.approx(0.75)
 
 
+def test_between_racks_the_bound_counts_holes_and_knows_that_only_two_of_five_fit() -> None:
+    flat = three_times_five_gpus_on_four_nodes_of_four()
+    racked = replace(flat, rack=np.array([0, 0, 1, 1]), cost_rack=flat.cost_several)
+    rounded = solve(racked, exact_up_to_gpus=0)
+    assert rounded.objective == solve(racked).objective == 12.0
+    assert rounded.bound == pytest.approx(12.0)
+
+
 def test_a_spent_budget_still_gives_a_plan_with_an_honest_gap() -> None:
     problem = random_problem(np.random.default_rng(3), nodes=(12, 12), room=(4, 4), jobs=(30, 30))
     plan = solve(problem, rel_gap=0.0, budget=Budget(branch_nodes=0))

@@ -132,6 +132,16 @@ def test_a_job_of_one_rack_takes_the_rack_that_fits_best() -> None:
     assert place(task, asked).tolist() == [[0, 0, 3, 3, 0, 0]]
 
 
+def test_a_rack_with_one_open_node_is_none_for_a_job_of_several() -> None:
+    task = replace(
+        problem([4, 3, 3], jobs=1),
+        rack=np.array([0, 1, 1]),
+        cost_rack=np.tile(1 / (np.arange(13) + 0.1), (1, 1, 1)),
+    )
+    asked = replace(choice(1, several={0: 4}), level=np.array([Level.RACK]))
+    assert place(task, asked)[0, 0] == 0
+
+
 def test_a_job_of_one_type_is_placed_on_nodes_of_that_type() -> None:
     task = replace(
         problem([4, 4, 2, 2], jobs=2),

@@ -29,6 +29,7 @@ class Zone:
     sizes: Int64[IntArray, " sizes"]  # of slots
     demand: Int64[IntArray, " sizes"]  # rows that ask for slots of each size
     spanning: bool  # spanning jobs may come; without them no holes are cut
+    room: int = 0  # GPUs of nodes that they may come to; 0 with fewer than two such nodes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

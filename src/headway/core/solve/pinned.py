@@ -13,7 +13,7 @@ from headway.core.solve.milp import solve_linear, solve_mixed
 from headway.core.solve.outcome import DEFAULT_BUDGET, Budget, Outcome, Status, relative_gap
 from headway.core.solve.problem import Problem
 from headway.core.solve.program import Model, build
-from headway.core.solve.restrict import Part, open_part
+from headway.core.solve.restrict import Part, groups, open_part
 from headway.core.solve.unpack import place
 from headway.core.types import Int64, IntArray
 
@@ -90,8 +90,9 @@ def _relaxed(problem: Problem, rel_gap: float, budget: Budget) -> Plan:
     for share in _OPEN_SHARES:
         if plan.alloc is None or plan.gap <= rel_gap:
             break
-        part = open_part(problem, plan.alloc, choice, reduced, share)
-        plan = _improved(problem, plan, part, rel_gap, budget)
+        for among in groups(problem, plan.alloc, choice, reduced, share):
+            part = open_part(problem, plan.alloc, choice, reduced, share, among)
+            plan = _improved(problem, plan, part, rel_gap, budget)
     return plan
 
 
@@ -101,7 +102,7 @@ def _improved(problem: Problem, plan: Plan, part: Part, rel_gap: float, budget: 
     cost = abs(float(problem.cost(plan.alloc)[part.jobs].sum()))
     gap = min(rel_gap * abs(plan.objective) / cost, _LARGEST_GAP) if cost else rel_gap
     nodes = _PART_NODES if budget.branch_nodes is None else min(budget.branch_nodes, _PART_NODES)
-    model = build(part.problem, exact=True)
+    model = build(part.problem, exact=True, few_cuts=True)
     own = _exact(part.problem, model, gap, replace(budget, branch_nodes=nodes))
     alloc, objective = plan.alloc, plan.objective
     if own.alloc is not None:

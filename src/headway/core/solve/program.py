@@ -68,8 +68,11 @@ class Model:
         )
 
 
-def build(problem: Problem, *, exact: bool) -> Model:
-    """The program of a problem; exact, or aggregated for a linear relaxation to be rounded."""
+def build(problem: Problem, *, exact: bool, few_cuts: bool = False) -> Model:
+    """The program of a problem; exact, or aggregated for a linear relaxation to be rounded.
+
+    With ``few_cuts`` the exact one leaves away some placements within a rack, and is smaller.
+    """
     options = Options.of(problem)
     cost, none, scale = options.scaled_costs(problem)
     assembly = Assembly()
@@ -94,9 +97,15 @@ def build(problem: Problem, *, exact: bool) -> Model:
     )
     pieces = None
     if exact:
-        pieces = add_exact(assembly, options, column, zones, blocks, shared=shared)
+        pieces = add_exact(
+            assembly, options, column, zones, blocks, shared=shared, few_cuts=few_cuts
+        )
     else:
-        add_counted(assembly, options, column, zones, blocks)
+        # 4,096 GPUs of two types: without the row the bound was 2.6 % off, with it 0.06 %.
+        # With one type and no racks it is 0.005 % off without: not worth another plan.
+        places = len(np.unique(problem.kind)) > 1 or _several_racks(problem)
+        count_holes = places and not shared
+        add_counted(assembly, options, column, zones, blocks, count_holes=count_holes)
     return Model(
         program=assembly.program(),
         scale=scale,
@@ -105,6 +114,11 @@ def build(problem: Problem, *, exact: bool) -> Model:
         blocks=blocks,
         pieces=pieces,
     )
+
+
+def _several_racks(problem: Problem) -> bool:
+    """Whether it matters in which rack a node is."""
+    return problem.cost_rack is not None and len(np.unique(problem.rack)) > 1
 
 
 def _zones(
@@ -127,18 +141,21 @@ def _zones(
         assembly.add_entries(demand[at], column[local])
         nodes = np.flatnonzero(problem.kind == kind)
         rack = problem.rack[nodes] if by_rack else np.zeros_like(nodes)
-        zones += [
-            Zone(
-                index=len(zones) + index,
-                kind=int(kind),
-                rack=int(which) if by_rack else None,
-                nodes=nodes[rack == which],
-                sizes=sizes,
-                demand=demand,
-                spanning=bool((of_kind & options.spanning).any()),
+        for which in np.unique(rack):
+            here = nodes[rack == which]
+            open_ = problem.capacity[here[~problem.closed[here]]]
+            zones.append(
+                Zone(
+                    index=len(zones),
+                    kind=int(kind),
+                    rack=int(which) if by_rack else None,
+                    nodes=here,
+                    sizes=sizes,
+                    demand=demand,
+                    spanning=bool((of_kind & options.spanning).any()),
+                    room=int(open_.sum()) if (open_ > 0).sum() > 1 else 0,
+                )
             )
-            for index, which in enumerate(np.unique(rack))
-        ]
     return tuple(zones)
 
 

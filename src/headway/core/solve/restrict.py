@@ -14,6 +14,7 @@ from headway.core.solve.problem import Problem
 from headway.core.types import BoolArray, Float64, FloatArray, Int64, IntArray
 
 _MOST_JOBS = 800  # of a part; some 2,500 GPUs
+_GROUP_GPUS = 512  # that are open, in racks that are looked at together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,22 +54,57 @@ class Part:
         return alloc
 
 
+def groups(
+    problem: Problem,
+    alloc: Int64[IntArray, "jobs nodes"],
+    choice: Choice,
+    reduced: Reduced,
+    share: float,
+) -> list[BoolArray]:
+    """Nodes whose racks are looked at together, group by group; all of them without a rack level.
+
+    The exact program tells racks apart and so grows with jobs times racks. Each group has racks
+    with much open room and with little, since what to exchange is between those.
+    """
+    if problem.cost_rack is None:
+        return [np.ones(len(problem.capacity), dtype=np.bool_)]
+    jobs, _ = _opened(alloc, choice, reduced, share)
+    stay = alloc.sum(axis=0) - alloc[jobs].sum(axis=0)
+    room = np.bincount(problem.rack, weights=problem.capacity - stay)
+    racks = np.lexsort((np.arange(len(room)), -room))
+    number = -(-int(room.sum()) // _GROUP_GPUS)
+    return [np.isin(problem.rack, racks[first::number]) for first in range(number)]
+
+
 def open_part(
     problem: Problem,
     alloc: Int64[IntArray, "jobs nodes"],
     choice: Choice,
     reduced: Reduced,
     share: float,
+    among: BoolArray | None = None,
 ) -> Part:
-    """The part in which a share of all jobs has a choice, beside all jobs that move anyway."""
+    """The part in which a share of all jobs has a choice, beside all jobs that move anyway.
+
+    With ``among`` of the jobs that hold nothing elsewhere, and of these nodes.
+    """
+    among = np.ones(len(problem.capacity), dtype=np.bool_) if among is None else among
+    jobs, threshold = _opened(alloc, choice, reduced, share)
+    jobs = np.sort(jobs[~alloc[np.ix_(jobs, ~among)].any(axis=1)][:_MOST_JOBS])
+    return part(problem, alloc, jobs, reduced, threshold, among)
+
+
+def _opened(
+    alloc: Int64[IntArray, "jobs nodes"], choice: Choice, reduced: Reduced, share: float
+) -> tuple[Int64[IntArray, " some"], float]:
+    """Jobs that have a choice, most urgent first; and the reduced cost up to which options are."""
     second = reduced.second()
     threshold = float(np.quantile(second, share, method="lower"))
     moves = choice.level != Level.KEEP
     lost = moves & (alloc.sum(axis=1) != choice.gpus)
     rank = np.where(lost, 0, np.where(moves, 1, 2))
     open_ = np.flatnonzero(moves | (second <= threshold))
-    first = np.lexsort((second[open_], rank[open_]))[:_MOST_JOBS]
-    return part(problem, alloc, np.sort(open_[first]), reduced, threshold)
+    return open_[np.lexsort((second[open_], rank[open_]))], threshold
 
 
 def part(
@@ -77,14 +113,15 @@ def part(
     jobs: Int64[IntArray, " some"],
     reduced: Reduced,
     threshold: float,
+    among: BoolArray | None = None,
 ) -> Part:
-    """The part of some jobs, and of their options up to a reduced cost; all others stay."""
+    """The part of some jobs and nodes, and of options up to a reduced cost; all others stay."""
     others = np.ones(len(alloc), dtype=np.bool_)
     others[jobs] = False
     capacity = problem.capacity - alloc[others].sum(axis=0)
     spans = others & ((alloc > 0).sum(axis=1) > 1) & (not problem.share_spanning)
     closed = problem.closed | (alloc[spans] > 0).any(axis=0)
-    nodes = np.flatnonzero(capacity > 0)
+    nodes = np.flatnonzero((capacity > 0) & (True if among is None else among))
     held = problem.held[np.ix_(jobs, nodes)]
     whole = held.sum(axis=1) == problem.held[jobs].sum(axis=1)
     cheap = reduced.of_option <= threshold

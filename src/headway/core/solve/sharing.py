@@ -41,10 +41,11 @@ def add_room(
     *,
     piece: Int64[IntArray, " pieces"],
     zone: Int64[IntArray, " pieces"],
+    number: Int64[IntArray, " pieces"],
 ) -> None:
     """Pieces of one GPU each: no more in a zone than its holes have GPUs."""
     rows = assembly.add_rows(1 + int(holes.zone.max(initial=-1)), upper=0.0)
-    assembly.add_entries(rows[zone], piece)
+    assembly.add_entries(rows[zone], piece, number)
     assembly.add_entries(rows[holes.zone], holes.column, -holes.size)
 
 

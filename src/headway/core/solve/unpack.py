@@ -183,6 +183,7 @@ def _spreads(
     tables = [(free, problem.cost_several)]
     if problem.cost_rack is not None:
         room = np.bincount(problem.rack, weights=free)
+        room = np.where(np.bincount(problem.rack, weights=free > 0) > 1, room, 0)
         enough = room >= gpus
         rack = np.argmin(np.where(enough, room, np.inf)) if enough.any() else np.argmax(room)
         tables.append((np.where(problem.rack == rack, free, 0), problem.cost_rack))
