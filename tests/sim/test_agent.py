@@ -8,9 +8,10 @@ import pytest
 
 from headway.core.control.events import BatchChanged, JobReported
 from headway.core.ids import NodeId
+from headway.core.model.split import Choice
 from headway.core.types import Allocation, BatchMode, JobSpec, Placement
 from headway.sim.agent import SimulatedAgents
-from headway.sim.truth import Choice, JobTruth, Speeds
+from headway.sim.truth import JobTruth, Speeds
 from headway.sim.tuning import Tuner
 
 

@@ -9,12 +9,32 @@ import numpy as np
 from jaxtyping import Float64, Int64
 from numpy.typing import NDArray
 
+from headway.core.batch import (
+    BatchChange,
+    BatchContract,
+    BatchMode,
+    BatchRule,
+    ChangeCode,
+    RuleName,
+    ScheduledBatch,
+)
 from headway.core.ids import JobId, NodeId
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
-__all__ = ["Float64", "Int64"]  # re-exported for annotations such as Float64[FloatArray, " jobs"]
+# re-exported for annotations such as Float64[FloatArray, " jobs"]; the batch contract's own file
+__all__ = [
+    "BatchChange",
+    "BatchContract",
+    "BatchMode",
+    "BatchRule",
+    "ChangeCode",
+    "Float64",
+    "Int64",
+    "RuleName",
+    "ScheduledBatch",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,30 +82,6 @@ class Allocation:
 
 
 NOTHING = Allocation()
-
-
-class BatchMode(StrEnum):
-    """What an agent may do to the batch size."""
-
-    OBSERVE = "observe"  # measure and report only
-    FIXED = "fixed"  # keep the global batch, split it over GPUs and accumulation steps
-    ADAPTIVE = "adaptive"  # choose (m, s) by goodput inside the owner's bounds
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchContract:
-    """The owner's bounds on the batch size; sizes are global and in examples unless said."""
-
-    initial_batch_size: int  # M0, what the user tuned for
-    max_batch_size: int  # equals initial_batch_size when the batch is fixed
-    min_batch_per_gpu: int = 1
-    max_batch_per_gpu: int  # what fits in the memory of one GPU
-    max_accum_steps: int = 15  # s, so at most 16 passes a step
-    mode: BatchMode = BatchMode.FIXED
-
-    @property
-    def adapts(self) -> bool:
-        return self.mode is BatchMode.ADAPTIVE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,24 +167,6 @@ class JobReport:
     loss: float | None = None
     samples: int = 0  # examples read so far
     epoch: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchChange:
-    """One record of the batch contract: what the agent changed, on what grounds."""
-
-    samples: int  # read before the change
-    gpus: int
-    batch_per_gpu: int
-    accum_steps: int
-    old_batch_size: int
-    new_batch_size: int
-    lr_factor: float  # on the owner's learning rate, after the change
-    lr_rule: str
-    noise_scale: float | None
-    noise_scale_error: float | None
-    predicted_gain: float  # goodput after over goodput before, by the model
-    why: str  # one clause for people
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,21 +10,22 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from headway.core.control.events import BatchChanged, Event, JobReported
+from headway.core.control.events import Event, JobReported
 from headway.core.ids import JobId
 from headway.core.model.fit import OPTIMISM, Fit, fit
-from headway.core.model.lr import LrRule, scale_lr
 from headway.core.model.objective import Observations
-from headway.core.types import BatchChange, JobReport, Placement
+from headway.core.model.retune import LEAST_STEPS
+from headway.core.model.split import Choice, split_batch
+from headway.core.types import ChangeCode, JobReport, Placement
+from headway.sim.changes import CLAUSES, changed
 from headway.sim.oracle import Oracle
-from headway.sim.truth import Choice, JobTruth, split
+from headway.sim.trajectory import code_of
+from headway.sim.truth import JobTruth
 from headway.sim.tuning import Tuner
 
 MOVED = 0.05  # relative change of a measured time that makes a fit worth repeating
 LATEST_WEIGHT = 4.0  # of the configuration that runs now; each of the earlier ones weighs 1
 LEAST_SHARE = 0.05  # of a new measurement in the mean of a configuration, so that means age
-LEAST_STEPS = 20  # between two changes of the batch, so that the present one was measured
-RULE = LrRule.ADASCALE
 
 
 class Configuration(NamedTuple):
@@ -55,6 +56,7 @@ class Mind:
         self.noise_scale: float | None = None
         self.noise_scale_error: float | None = None
         self.ran: Choice | None = None  # how the batch was split when it last ran
+        self.gpus = 0  # on which it then ran
         self.wakes_s = math.inf  # when it next looks for a better split
 
 
@@ -90,11 +92,14 @@ class SimulatedAgents:
         """The batch change that came with the allocation, if the batch size changed."""
         mind = self._minds[job.spec.job_id]
         mind.wakes_s = at_s + _ripens_s(job) if self._listening else math.inf
-        ran, now = mind.ran, job.choice
-        mind.ran = now
+        if job.spec.batch.follows:
+            mind.wakes_s = job.own_change_s()
+        ran, now, gpus = mind.ran, job.choice, mind.gpus
+        mind.ran, mind.gpus = now, job.allocation.gpus
         if ran is None or now is None or ran.batch_size == now.batch_size:
             return ()
-        return (_changed(job, mind, ran, at_s, 1.0, "another allocation"),)
+        why = (ChangeCode.ALLOCATION, "another allocation")
+        return (changed(job, mind, ran, at_s, why, old_gpus=gpus),)
 
     def wakes_s(self, job: JobTruth) -> float:
         """When it looks again: a few steps after a change, and after each epoch."""
@@ -105,7 +110,10 @@ class SimulatedAgents:
         mind = self._minds[job.spec.job_id]
         self._measure(job, mind)
         ran, gain = job.choice, 1.0
-        if mind.adapts and mind.fit is not None and ran is not None:
+        if job.spec.batch.follows and ran is not None:
+            return self._follow(job, mind, ran, at_s)
+        frozen = job.spec.batch.frozen(int(job.samples))
+        if mind.adapts and not frozen and mind.fit is not None and ran is not None:
             place = Placement(job.allocation.gpus, len(job.shape))
             choice, gain = self._tuner.kept_or_better(
                 job.spec.batch, mind.fit.params, mind.noise_scale, place, ran
@@ -114,7 +122,8 @@ class SimulatedAgents:
                 job.tune(choice)
                 mind.ran = choice
                 mind.wakes_s = at_s + _ripens_s(job)
-                return (_changed(job, mind, ran, at_s, gain, "goodput"),)
+                why = (ChangeCode.BETTER_GOODPUT, "goodput")
+                return (changed(job, mind, ran, at_s, why, gain),)
         mind.wakes_s = job.epoch_ends_s() + _ripens_s(job)
         return ()
 
@@ -126,12 +135,29 @@ class SimulatedAgents:
         self._measure(job, mind)
         return (JobReported(at_s=at_s, job_id=job.spec.job_id, report=_report(job, mind)),)
 
+    def _follow(self, job: JobTruth, mind: Mind, ran: Choice, at_s: float) -> Sequence[Event]:
+        """The batch size that the job's own schedule or rule asks for now."""
+        batch = job.spec.batch
+        now = split_batch(batch, job.own_batch_size(), job.allocation.gpus)
+        job.tune(now)
+        mind.ran = now
+        mind.wakes_s = job.own_change_s()
+        if now.batch_size == ran.batch_size:
+            return ()
+        code = code_of(batch, now.batch_size)
+        return (changed(job, mind, ran, at_s, (code, CLAUSES[code])),)
+
     def _first_choice(self, job: JobTruth, mind: Mind) -> Choice:
         batch, gpus = job.spec.batch, job.allocation.gpus
+        if batch.follows:
+            return split_batch(batch, job.own_batch_size(), gpus)
         if not mind.adapts:
-            return split(batch, job.spec.requested_batch_size, gpus)
+            return split_batch(batch, job.spec.requested_batch_size, gpus)
+        if batch.frozen(int(job.samples)):
+            size = batch.initial_batch_size if mind.ran is None else mind.ran.batch_size
+            return split_batch(batch, size, gpus, frozen=True)
         if mind.fit is None or mind.noise_scale is None:
-            return split(batch, batch.initial_batch_size, gpus)
+            return split_batch(batch, batch.initial_batch_size, gpus)
         place = Placement(gpus, len(job.shape))
         return self._tuner.best(batch, mind.fit.params, mind.noise_scale, place)
 
@@ -211,30 +237,3 @@ def _report(job: JobTruth, mind: Mind) -> JobReport:
         samples=int(job.samples),
         epoch=job.epoch,
     )
-
-
-def _changed(
-    job: JobTruth, mind: Mind, ran: Choice, at_s: float, predicted_gain: float, why: str
-) -> BatchChanged:
-    now, batch = job.choice or ran, job.spec.batch
-    scale = scale_lr(
-        RULE,
-        initial_batch_size=batch.initial_batch_size,
-        batch_size=now.batch_size,
-        noise_scale=mind.noise_scale,
-    )
-    change = BatchChange(
-        samples=int(job.samples),
-        gpus=job.allocation.gpus,
-        batch_per_gpu=now.batch_per_gpu,
-        accum_steps=now.accum_steps,
-        old_batch_size=ran.batch_size,
-        new_batch_size=now.batch_size,
-        lr_factor=scale.rate,
-        lr_rule=RULE,
-        noise_scale=mind.noise_scale,
-        noise_scale_error=mind.noise_scale_error,
-        predicted_gain=predicted_gain,
-        why=why,
-    )
-    return BatchChanged(at_s=at_s, job_id=job.spec.job_id, change=change)

@@ -7,16 +7,20 @@ depends on the workload and the truth alone, so that policies can be compared.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
 
 from headway.core.control.events import JobReferenced
+from headway.core.errors import InvalidInputError
 from headway.core.ids import JobId
 from headway.core.model.efficiency import efficiency
+from headway.core.model.schedule import fixed_at
+from headway.core.model.split import Choice, split_batch
 from headway.core.types import BatchContract, Float64, FloatArray, JobSpec
-from headway.sim.truth import Choice, split
+from headway.sim.trajectory import regimes, trajectory
 from headway.traces.base import JobProfile, Shape, Workload
 
 GRID = 40  # per-GPU batches tried between the bounds, beside the bounds themselves
@@ -107,7 +111,9 @@ class _Curves:
         self._known: dict[object, FloatArray] = {}
 
     def of(self, job: JobSpec, profile: JobProfile) -> FluidJob:
-        """A job with its curve."""
+        """A job with its curve; one whose batch changes by itself has one for each regime."""
+        if job.batch.follows:
+            return self._of_regimes(job, profile)
         fixed = None if job.batch.adapts else job.requested_batch_size
         key = (profile.name, job.batch, job.gpus, fixed)
         if key not in self._known:
@@ -116,6 +122,11 @@ class _Curves:
         ends = np.array(profile.epoch_ends)
         work = np.diff(ends, prepend=0.0) * (job.work_examples or profile.work_examples)
         alone = exact[:, min(job.requested_gpus, exact.shape[1] - 1)]
+        if not alone.all():
+            raise InvalidInputError(
+                f"job {job.name}: its batch does not fit requested_gpus {job.requested_gpus}; "
+                "raise these, max_batch_per_gpu or max_accum_steps"
+            )
         return FluidJob(
             job_id=job.job_id,
             submitted_s=job.submitted_s,
@@ -124,12 +135,31 @@ class _Curves:
             exclusive_s=float((work / alone).sum()),
         )
 
+    def _of_regimes(self, job: JobSpec, profile: JobProfile) -> FluidJob:
+        work = job.work_examples or profile.work_examples
+        rows = []
+        parts = regimes(trajectory(job, profile), work)
+        for size, _ in parts:
+            batch = fixed_at(job.batch, size)
+            plain = replace(job, batch=batch, requested_batch_size=size, work_examples=work)
+            rows.append(self.of(plain, profile))
+        samples = np.array([lasts for _, lasts in parts])
+        alone_s = np.array([row.exclusive_s for row in rows])  # for all of the work at one size
+        return FluidJob(
+            job_id=job.job_id,
+            submitted_s=job.submitted_s,
+            rates_per_s=np.array([row.rates_per_s[0] for row in rows]),
+            work=samples,
+            exclusive_s=float((samples / work * alone_s).sum()),
+        )
+
     def _rates(self, job: JobSpec, profile: JobProfile) -> FloatArray:
         """Best rate in each epoch on 0, 1, ... GPUs; 0 where the job may not hold so many."""
         most = min(job.gpus.max_gpus, sum(self._node_gpus))
         rates = np.zeros((len(profile.epoch_ends), most + 1))
         for gpus in job.gpus.allowed(most):
-            rates[:, gpus] = _best(job, profile, self._shape(gpus))
+            with suppress(InvalidInputError):  # a fixed batch that does not fit so few
+                rates[:, gpus] = _best(job, profile, self._shape(gpus))
         return rates
 
     def _shape(self, gpus: int) -> Shape:
@@ -156,7 +186,7 @@ def _best(job: JobSpec, profile: JobProfile, shape: Shape) -> Float64[FloatArray
     if job.batch.adapts:
         batches, steps, sizes = _choices(job.batch, gpus)
     else:
-        batches, steps, sizes = _only(split(job.batch, job.requested_batch_size, gpus))
+        batches, steps, sizes = _only(split_batch(job.batch, job.requested_batch_size, gpus))
     pass_s, last_s = profile.times_s(shape, batches)
     worth = efficiency(
         profile.noise_scales(sizes), job.batch.initial_batch_size, sizes[np.newaxis, :]
@@ -187,7 +217,7 @@ def _choices(batch: BatchContract, gpus: int) -> tuple[FloatArray, FloatArray, F
         }
     )
     if not kept:  # where no legal batch can be split so, the least that gives each GPU something
-        return _only(split(batch, batch.initial_batch_size, gpus))
+        return _only(split_batch(batch, batch.initial_batch_size, gpus))
     m, steps = np.array(kept, dtype=np.float64).T
     return m, steps, gpus * m * (steps + 1)
 

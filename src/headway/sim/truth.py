@@ -8,16 +8,11 @@ import numpy as np
 
 from headway.core.ids import JobId
 from headway.core.model.efficiency import efficiency
-from headway.core.types import Allocation, BatchContract, JobSpec
+from headway.core.model.schedule import batch_size_at, next_change
+from headway.core.model.split import Choice
+from headway.core.types import Allocation, JobSpec
+from headway.sim.trajectory import reached, trajectory
 from headway.traces.base import JobProfile, Shape, Workload
-
-
-class Choice(NamedTuple):
-    """How a job splits its batch: m, s, and the batch size M that a step really reads."""
-
-    batch_per_gpu: int
-    accum_steps: int
-    batch_size: int
 
 
 class Speed(NamedTuple):
@@ -29,17 +24,6 @@ class Speed(NamedTuple):
     throughput_per_s: float
     rates_per_s: tuple[float, ...]  # scale-invariant examples, for each epoch
     noise_scales: tuple[float, ...]  # as measured at this batch size, for each epoch
-
-
-def split(batch: BatchContract, batch_size: int, gpus: int) -> Choice:
-    """A global batch over GPUs in as few passes as memory allows.
-
-    Where it does not divide evenly some passes are shorter, and the longest set the pace. GPUs
-    that would get less than the smallest per-GPU batch get that, so the batch grows.
-    """
-    size = max(batch_size, gpus * batch.min_batch_per_gpu)
-    passes = math.ceil(size / (gpus * batch.max_batch_per_gpu))
-    return Choice(math.ceil(size / (gpus * passes)), passes - 1, size)
 
 
 @final
@@ -92,6 +76,7 @@ class JobTruth:
         self.speeds = speeds
         self.work = spec.work_examples or profile.work_examples
         self.ends = tuple(share * self.work for share in profile.epoch_ends)
+        self.trajectory = trajectory(spec, profile)  # of a batch that changes by itself
         self.progress = 0.0
         self.epoch = 0
         self.samples = 0.0
@@ -120,9 +105,22 @@ class JobTruth:
     def tune(self, choice: Choice) -> None:
         """Split its batch like this from now on."""
         self.choice = choice
-        self.speed = self.speeds.of(
-            self.profile, self.spec.batch.initial_batch_size, self.shape, choice
-        )
+        batch = self.spec.batch
+        # where the batch changes by itself, every example counts as one: epochs are what they are
+        counted_from = choice.batch_size if batch.follows else batch.initial_batch_size
+        self.speed = self.speeds.of(self.profile, counted_from, self.shape, choice)
+
+    def own_batch_size(self) -> int:
+        """The size that its schedule or rule asks for now."""
+        return batch_size_at(self.trajectory, reached(self.samples))
+
+    def own_change_s(self) -> float:
+        """When that is another one, if nothing else changes."""
+        at = next_change(self.trajectory, reached(self.samples))
+        if at is None or self.speed is None:
+            return math.inf
+        left_s = (at - self.samples) / self.speed.throughput_per_s
+        return max(self.at_s, self.ready_s) + left_s
 
     def epoch_ends_s(self) -> float:
         """When its present epoch ends, if nothing changes."""

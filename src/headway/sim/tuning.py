@@ -2,9 +2,10 @@
 
 from typing import final
 
-from headway.core.model.goodput import Best, JobModels, best, goodput_at, keep_unless_better
+from headway.core.model.goodput import JobModels, best
+from headway.core.model.retune import chosen, retune
+from headway.core.model.split import Choice, split_batch
 from headway.core.types import BatchContract, JobReport, Placement, ThroughputParams
-from headway.sim.truth import Choice, split
 
 
 @final
@@ -25,10 +26,11 @@ class Tuner:
         """The choice of the greatest goodput by this model."""
         key = (batch, params, noise_scale, at)
         if key not in self._best:
-            found = best(_models(batch, params, noise_scale), [at.gpus], [at.nodes > 1])
+            models = JobModels.of([(batch, _report(params, noise_scale))])
+            found = best(models, [at.gpus], [at.nodes > 1])
             # where no legal batch can be split so, the least that gives each GPU something
-            chosen = _choice(found) or split(batch, batch.initial_batch_size, at.gpus)
-            self._best[key] = chosen
+            least = split_batch(batch, batch.initial_batch_size, at.gpus)
+            self._best[key] = chosen(found) or least
         return self._best[key]
 
     def kept_or_better(
@@ -42,33 +44,14 @@ class Tuner:
         """The present choice, or one that promises at least 5 % more; and the gain it promises."""
         key = (batch, params, noise_scale, at, now)
         if key not in self._kept:
-            self._kept[key] = _kept_or_better(_models(batch, params, noise_scale), at, now)
+            found = retune(batch, _report(params, noise_scale), at, now)
+            self._kept[key] = (now, 1.0) if found is None else (found.choice, found.gain)
         return self._kept[key]
 
 
-def _kept_or_better(models: JobModels, at: Placement, now: Choice) -> tuple[Choice, float]:
-    gpus, several_nodes = [at.gpus], [at.nodes > 1]
-    found = keep_unless_better(models, gpus, several_nodes, now.batch_per_gpu, now.accum_steps)
-    chosen = _choice(found)
-    if chosen is None or chosen[:2] == now[:2]:
-        return now, 1.0
-    present_per_s = float(
-        goodput_at(models, gpus, several_nodes, now.batch_per_gpu, now.accum_steps)[0, 0]
-    )
-    gain = float(found.goodput_per_s[0, 0]) / present_per_s if present_per_s > 0 else 1.0
-    return chosen, gain
-
-
-def _choice(found: Best) -> Choice | None:
-    batch_size = int(found.batch_size[0, 0])
-    if not batch_size:
-        return None
-    return Choice(int(found.batch_per_gpu[0, 0]), int(found.accum_steps[0, 0]), batch_size)
-
-
-def _models(batch: BatchContract, params: ThroughputParams, noise_scale: float | None) -> JobModels:
-    """One job as the model sees it; of the report only speed and noise scale count."""
-    report = JobReport(
+def _report(params: ThroughputParams, noise_scale: float | None) -> JobReport:
+    """What the model needs to know: of a report only speed and noise scale count."""
+    return JobReport(
         throughput=params,
         noise_scale=noise_scale,
         progress_examples=0.0,
@@ -76,4 +59,3 @@ def _models(batch: BatchContract, params: ThroughputParams, noise_scale: float |
         accum_steps=0,
         batch_size=0,
     )
-    return JobModels.of([(batch, report)])

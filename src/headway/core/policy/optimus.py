@@ -7,6 +7,8 @@ from typing import final
 import numpy as np
 
 from headway.core.model.efficiency import assumed_noise_scale, gain
+from headway.core.model.schedule import present_batch_size
+from headway.core.model.split import fewest_passes
 from headway.core.model.throughput import stack, step_time_s
 from headway.core.policy.admission import place
 from headway.core.policy.base import Traits
@@ -96,8 +98,14 @@ class _Ladder:
 
 def _sizes(job: JobView, total: int) -> tuple[int, ...]:
     batch, allowed = job.spec.batch, job.spec.gpus.allowed(total)
-    most = job.spec.requested_batch_size // batch.min_batch_per_gpu
+    most = _batch_size(job) // batch.min_batch_per_gpu
     return allowed[:1] + tuple(size for size in allowed[1:] if size <= most)
+
+
+def _batch_size(job: JobView) -> int:
+    """What was requested, or what the job has by itself now."""
+    batch = job.spec.batch
+    return present_batch_size(batch, job.report) if batch.follows else job.spec.requested_batch_size
 
 
 def _remaining_s(
@@ -107,9 +115,9 @@ def _remaining_s(
     steps = _remaining_steps(job)
     if job.report is None or steps is None:
         return np.full(len(gpus), np.inf)
-    size = job.spec.requested_batch_size
-    passes = np.ceil(size / (gpus * job.spec.batch.max_batch_per_gpu))
-    batch_per_gpu = np.ceil(size / (gpus * passes))
+    size = np.full(len(gpus), float(_batch_size(job)))
+    limit = np.full(len(gpus), float(job.spec.batch.max_batch_per_gpu))
+    batch_per_gpu, passes = fewest_passes(size, gpus.astype(np.float64), limit)
     theta = stack([job.report.throughput])
     return steps * step_time_s(theta, gpus, gpus > per_node, batch_per_gpu, passes - 1)
 
@@ -119,11 +127,13 @@ def _remaining_steps(job: JobView) -> float | None:
     spec, report = job.spec, job.report
     if report is None:
         return None
-    size, initial = spec.requested_batch_size, spec.batch.initial_batch_size
+    size, initial = _batch_size(job), spec.batch.initial_batch_size
     if spec.work_samples is not None:
         return max(spec.work_samples - report.samples, 0.0) / size
     if spec.work_examples is None:
         return None
+    if spec.batch.follows:
+        return max(spec.work_examples - report.progress_examples, 0.0) / size
     worth = initial * gain(assumed_noise_scale(report.noise_scale), initial, size)
     return max(spec.work_examples - report.progress_examples, 0.0) / float(worth)
 
