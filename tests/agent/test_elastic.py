@@ -118,7 +118,8 @@ def test_an_adaptive_batch_ends_by_progress_and_reads_each_epoch_once(stage: Mak
     for change in changes:
         assert 32 <= change.new_batch_size <= 256
         assert 1 <= change.lr_factor <= change.new_batch_size / 32
-    log = (job.folder / "checkpoints" / "decisions.jsonl").read_text().splitlines()
+    began, *log = (job.folder / "checkpoints" / "decisions.jsonl").read_text().splitlines()
+    assert json.loads(began)["code"] == "Began"  # no news
     assert [json.loads(line)["samples"] for line in log] == [change.samples for change in changes]
 
 

@@ -1,7 +1,8 @@
 """Everything that is measured of the running steps: gradient noise and seconds."""
 
 import time
-from math import ceil
+from dataclasses import asdict, dataclass
+from math import ceil, sqrt
 from typing import Any, final
 
 import torch
@@ -16,6 +17,18 @@ _MOST_APART = 64  # steps between two measured ones
 _APART_AT_FIRST = 4  # while there is little to go by
 _LITTLE = 32  # pairs
 _SMOOTHING = 0.1
+
+
+@dataclass(slots=True)
+class Mean:
+    """A weighted mean."""
+
+    total: float = 0.0
+    weight: float = 0.0
+
+    def add(self, value: float, weight: float) -> None:
+        self.total += value * weight
+        self.weight += weight
 
 
 @final
@@ -38,7 +51,9 @@ class Meter:
         self._nodes = nodes
         self.steps = 0
         self._cost_s: float | None = None  # of a measured step
+        self._warm = False  # the first step warms up
         self._taken: list[Measured] = []
+        self._squared_norm = Mean()  # of the gradient itself, in this epoch
         cuda = torch.cuda.is_available()
         self._watch = Stopwatch(time.perf_counter, torch.cuda.synchronize if cuda else None)
 
@@ -68,8 +83,9 @@ class Meter:
     def end_step(self, one: Pass) -> None:
         """After the last pass of a step."""
         self.probe.end_step()
-        if self.probe.cost_s > 0 and self.steps > 0:  # the first one warms up
+        if self.probe.cost_s > 0 and self._warm:
             self._cost_s = _smoothed(self._cost_s, self.probe.cost_s)
+        self._warm = True
         self.steps += 1
         taken = self._watch.step(
             alone=self._workers == 1, last_gradient_s=self.probe.last_gradient_s
@@ -95,7 +111,15 @@ class Meter:
     def add(self, sums: list[float]) -> None:
         """Those squared norms, added up."""
         for small, big, one in zip(sums[::2], sums[1::2], self._taken, strict=True):
-            self.noise.add(one.pair(small, big / self._workers), one.examples)
+            pair = one.pair(small, big / self._workers)
+            self.noise.add(pair, one.examples)
+            if pair.usable:
+                self._squared_norm.add(pair.gradient_squared(), one.examples)
+
+    def epoch_gradient_norm(self) -> float | None:
+        """|G| over what was measured since this was last called; None: nothing was."""
+        mean, self._squared_norm = self._squared_norm, Mean()
+        return sqrt(max(mean.total / mean.weight, 0.0)) if mean.weight > 0 else None
 
     @property
     def halve_every(self) -> int:
@@ -108,14 +132,23 @@ class Meter:
             return _APART_AT_FIRST
         most = _APART_AT_FIRST if self.noise.pairs < _LITTLE else _MOST_APART
         apart = min(max(ceil(self._cost_s / (MEASURE_SHARE * self.step_s)), 1), most)
-        return 1 << (apart - 1).bit_length()  # changes rarely
+        wanted = 1 << (apart - 1).bit_length()
+        # up at once, down for a good reason only: it is a record each time
+        return wanted if wanted > self.every or 4 * wanted <= self.every else self.every
 
     def state_dict(self) -> dict[str, Any]:
-        return {"noise": self.noise.state_dict(), "timing": self.history.state_dict()}
+        return {
+            "noise": self.noise.state_dict(),
+            "timing": self.history.state_dict(),
+            "steps": self.steps,
+            "squared_norm": asdict(self._squared_norm),
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.noise = NoiseScale.restored(state["noise"])
         self.history.load_state_dict(state["timing"])
+        self.steps = state["steps"]  # so that the same steps are halved as without a restart
+        self._squared_norm = Mean(**state["squared_norm"])
 
 
 def _smoothed(average: float | None, value: float) -> float:

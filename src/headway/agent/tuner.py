@@ -1,19 +1,19 @@
 """Which (m, s) a job runs at on the allocation it holds: fits its speed, asks the goodput model."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from math import isfinite
 from typing import Any, final
 
 from headway.agent.plan import Split
 from headway.agent.timing import History
-from headway.core.errors import InvalidInputError
 from headway.core.model.fit import OPTIMISM, Fit, fit
-from headway.core.model.goodput import JobModels, goodput_at, keep_unless_better
-from headway.core.types import BatchContract, BatchMode, JobReport, ThroughputParams
+from headway.core.model.retune import retune
+from headway.core.model.schedule import first_batch_size
+from headway.core.model.split import Choice, split_batch
+from headway.core.types import BatchContract, BatchMode, JobReport, Placement, ThroughputParams
 
 GROWTH = 4  # at most this much in one change: phi far above the measured batch is a guess
-LEAST_STEPS = 20  # between two changes, so that the present choice was measured
 FIT_SHARE = 0.02  # of the time that fitting may take
 
 
@@ -23,6 +23,7 @@ class Change:
 
     split: Split
     gain: float
+    goodput_per_s: float
 
 
 @final
@@ -42,31 +43,19 @@ class Tuner:
         self.fit = Fit()
         self._contract = contract
         self._workers = workers
-        self._several_nodes = nodes > 1
+        self._at = Placement(workers, nodes)
         self._clock = clock
         self._fitted_changes = -1
         self._next_fit_s = 0.0
 
-    def start(self, batch_size: int) -> Split:
+    def start(self, batch_size: int, *, frozen: bool = False) -> Split:
         """Keep this batch size on the present allocation, as far as the contract lets it.
 
         Raises:
-            InvalidInputError: a fixed batch does not fit in the passes that the contract allows.
+            InvalidInputError: it may not change and does not fit in the passes that are allowed.
         """
-        contract = self._contract
-        most = self._workers * contract.max_batch_per_gpu * (contract.max_accum_steps + 1)
-        if contract.adapts:
-            least = max(contract.initial_batch_size, self._workers * contract.min_batch_per_gpu)
-            batch_size = min(max(batch_size, least), contract.max_batch_size, most)
-        if batch_size > most:
-            raise InvalidInputError(
-                f"a batch of {batch_size} needs more than {contract.max_accum_steps} accumulation "
-                f"steps of {contract.max_batch_per_gpu} on {self._workers} GPUs: allow more of "
-                "either, or ask for more GPUs"
-            )
-        share = -(-batch_size // self._workers)
-        passes = -(-share // contract.max_batch_per_gpu)
-        return Split(batch_size, self._workers, -(-share // passes))
+        choice = split_batch(self._contract, batch_size, self._workers, frozen=frozen)
+        return Split(choice.batch_size, self._workers, choice.batch_per_gpu)
 
     def refit(self, history: History) -> None:
         """Fit theta_sys if there is something new and the last fit is long enough ago."""
@@ -91,20 +80,16 @@ class Tuner:
         """
         if not self.tunes or not isfinite(self.fit.error):
             return None
-        contract, m, s = self._contract, split.batch_per_gpu, split.accum_steps
-        most = min(contract.max_batch_size, GROWTH * split.batch_size)
+        now = Choice(split.batch_per_gpu, split.accum_steps, split.batch_size)
+        most = GROWTH * split.batch_size
         if samples is not None:
-            most = max(min(most, samples), contract.initial_batch_size)
-        within = replace(contract, max_batch_size=most)
-        models = JobModels.of([(within, self._as_report(split, noise_scale))])
-        found = keep_unless_better(models, self._workers, self._several_nodes, m, s)
-        best_m, best_s = int(found.batch_per_gpu[0, 0]), int(found.accum_steps[0, 0])
-        if best_m == 0 or (best_m, best_s) == (m, s):
+            most = min(most, samples)
+        report = self._as_report(split, noise_scale)
+        found = retune(self._contract, report, self._at, now, most_batch_size=most)
+        if found is None:
             return None
-        present = goodput_at(models, self._workers, self._several_nodes, m, s)[0, 0]
-        # the present choice may not be among the legal ones, for example just after a resize
-        gain = float(found.goodput_per_s[0, 0] / present) if present > 0 else 1.0
-        return Change(Split(int(found.batch_size[0, 0]), self._workers, best_m), gain)
+        better = Split(found.choice.batch_size, self._workers, found.choice.batch_per_gpu)
+        return Change(better, found.gain, found.goodput_per_s)
 
     def state_dict(self) -> dict[str, Any]:
         return {"params": asdict(self.fit.params), "error": self.fit.error}
@@ -126,6 +111,6 @@ class Tuner:
 
 def wanted_batch_size(contract: BatchContract, *, tunes: bool, requested: int) -> int:
     """The batch size of a job that has not trained yet."""
-    if contract.mode is BatchMode.ADAPTIVE and not tunes:
+    if contract.mode is BatchMode.ADAPTIVE and not tunes and not contract.replay:
         return requested  # the policy leaves the batch to the owner's request
-    return contract.initial_batch_size
+    return first_batch_size(contract)

@@ -4,6 +4,7 @@ from typing import final
 
 from headway.core.model.goodput import JobModels, best
 from headway.core.model.retune import chosen, retune
+from headway.core.model.schedule import thawed
 from headway.core.model.split import Choice, split_batch
 from headway.core.types import BatchContract, JobReport, Placement, ThroughputParams
 
@@ -26,7 +27,7 @@ class Tuner:
         """The choice of the greatest goodput by this model."""
         key = (batch, params, noise_scale, at)
         if key not in self._best:
-            models = JobModels.of([(batch, _report(params, noise_scale))])
+            models = JobModels.of([(thawed(batch), _report(params, noise_scale))])
             found = best(models, [at.gpus], [at.nodes > 1])
             # where no legal batch can be split so, the least that gives each GPU something
             least = split_batch(batch, batch.initial_batch_size, at.gpus)

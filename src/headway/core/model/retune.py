@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from headway.core.model.goodput import Best, JobModels, goodput_at, keep_unless_better
+from headway.core.model.schedule import thawed
 from headway.core.model.split import Choice
 from headway.core.types import BatchContract, JobReport, Placement
 
@@ -28,8 +29,10 @@ def retune(
 ) -> Retuned | None:
     """A choice that promises at least 5 % more goodput than the present one, if there is one.
 
-    Of the report only speed and noise scale count. ``most_batch_size`` bounds this one change.
+    Asked only when the batch may change. Of the report only speed and noise scale count.
+    ``most_batch_size`` bounds this one change.
     """
+    contract = thawed(contract)
     if most_batch_size is not None:
         most = max(min(contract.max_batch_size, most_batch_size), contract.initial_batch_size)
         contract = replace(contract, max_batch_size=most)

@@ -87,6 +87,11 @@ def at_present(contract: BatchContract, report: JobReport | None) -> BatchContra
     return fixed_at(contract, present_batch_size(contract, report))
 
 
+def thawed(contract: BatchContract) -> BatchContract:
+    """The contract for one who knows that the batch may change now."""
+    return replace(contract, freeze_before_samples=0, freeze_after_samples=None)
+
+
 def fixed_at(contract: BatchContract, size: int) -> BatchContract:
     """A fixed batch of this size inside the same bounds of a GPU."""
     return replace(
