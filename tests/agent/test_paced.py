@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch.optim.lr_scheduler import LambdaLR, OneCycleLR
 
+from headway.agent.optimizer import UNSCALED
 from headway.agent.paced import PacedScheduler
 from headway.core.model.lr import LearningRateScale
 
@@ -13,7 +14,7 @@ from headway.core.model.lr import LearningRateScale
 @dataclass
 class Pace:
     steps: int = 0
-    factor: LearningRateScale = LearningRateScale()
+    factor: LearningRateScale = UNSCALED
 
     def schedule_steps(self) -> int:
         return self.steps
@@ -28,7 +29,9 @@ def optimizer() -> torch.optim.Optimizer:
 
 def rates(pace: Pace, scheduler: PacedScheduler, at: list[int]) -> list[float]:
     found = []
-    for pace.steps in at:
+    for steps in at:
+        pace.steps = steps
+        scheduler.inner.optimizer.step()  # or torch would warn
         scheduler.step()
         found.append(float(scheduler.get_last_lr()[0]))
     return found
@@ -59,19 +62,19 @@ def test_legw_stretches_the_warmup_in_samples() -> None:
 
 
 def test_it_never_goes_back() -> None:
-    pace = Pace(steps=8)
+    pace = Pace()
     scheduler = PacedScheduler(
         LambdaLR(optimizer(), lambda step: 1.0 + step), pace, warmup_steps=10
     )
-    scheduler.step()
+    rates(pace, scheduler, [8])
     pace.factor = LearningRateScale(warmup=4.0)
     assert rates(pace, scheduler, [9, 36]) == [9, 10]
 
 
 def test_its_state_goes_on() -> None:
-    pace = Pace(steps=7)
+    pace = Pace()
     first = PacedScheduler(LambdaLR(optimizer(), lambda step: 1.0 + step), pace)
-    first.step()
+    rates(pace, first, [7])
     again = PacedScheduler(LambdaLR(optimizer(), lambda step: 1.0 + step), pace)
     again.load_state_dict(first.state_dict())
     assert rates(pace, again, [7, 8]) == [8, 9]

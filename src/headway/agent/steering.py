@@ -18,7 +18,7 @@ from headway.core.model.lr import LearningRateScale, LrRule, scale_lr
 from headway.core.model.replay import effective, record_at
 from headway.core.model.retune import LEAST_STEPS
 from headway.core.model.rules import EpochSigns, RuleState, after_epoch
-from headway.core.model.schedule import batch_size_at
+from headway.core.model.schedule import batch_size_at, declared, next_change
 from headway.core.types import BatchContract, BatchMode, ChangeCode
 from headway.protocol.messages import WorkerOrders
 
@@ -59,6 +59,8 @@ class Steering:
         self._workers = workers
         self._meter = meter
         self._log = effective(self.contract.replay)
+        self._declared = declared(self.contract) if self.contract.follows else ()
+        self._next_samples: int | None = 0  # when the schedule or the log next says something
         self._rule = RuleState(batch_size=self.contract.initial_batch_size)
         self._steps_since_turn = 0
         self.course = Course(Split(self.contract.initial_batch_size, workers, 1))
@@ -80,8 +82,8 @@ class Steering:
 
     def _first_size(self, saved: dict[str, Any] | None, samples: int) -> int:
         contract, tunes = self.contract, self.tuner.tunes
-        if contract.schedule and contract.follows:
-            return batch_size_at(contract.schedule, samples)
+        if self._declared:
+            return batch_size_at(self._declared, samples)
         if saved is not None and tunes:
             return int(saved["batch_size"])
         return wanted_batch_size(contract, tunes=tunes, requested=self._requested)
@@ -129,13 +131,15 @@ class Steering:
     def after_step(self, samples: int) -> Turn | None:
         """A schedule or a log is followed by samples, at the first step boundary."""
         self._steps_since_turn += 1
-        contract = self.contract
+        if self._next_samples is None or samples < self._next_samples:
+            return None
+        self._next_samples = next_change(self._declared, samples)
         if self._log:
             record = record_at(self._log, samples)
             return self._turn(self._replayed(samples), ChangeCode.REPLAYED, record.why)
-        if not (contract.schedule and contract.follows):
+        if not self._declared:
             return None
-        size = batch_size_at(contract.schedule, samples)
+        size = batch_size_at(self._declared, samples)
         if size == self.course.split.batch_size:
             return None
         return self._resized(size, samples, ChangeCode.SCHEDULED, "the declared schedule")

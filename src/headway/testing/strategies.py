@@ -34,6 +34,8 @@ from headway.core.types import (
     BatchChange,
     BatchContract,
     BatchMode,
+    BatchRule,
+    ChangeCode,
     GpuBounds,
     JobReport,
     JobSpec,
@@ -41,6 +43,7 @@ from headway.core.types import (
     Node,
     Reason,
     ReasonCode,
+    RuleName,
     ThroughputParams,
 )
 
@@ -94,7 +97,8 @@ def batch_contracts(draw: st.DrawFn) -> BatchContract:
     """Bounds that agree with each other and with the mode."""
     mode = draw(st.sampled_from(BatchMode))
     initial = draw(st.integers(1, 4096))
-    growth = draw(st.integers(1, 32)) if mode is BatchMode.ADAPTIVE else 1
+    may_grow = mode in {BatchMode.ADAPTIVE, BatchMode.SCHEDULE}
+    growth = draw(st.integers(1, 32)) if may_grow else 1
     least = draw(st.integers(1, initial))
     return BatchContract(
         initial_batch_size=initial,
@@ -103,6 +107,12 @@ def batch_contracts(draw: st.DrawFn) -> BatchContract:
         max_batch_per_gpu=draw(st.integers(least, 8192)),
         max_accum_steps=draw(st.integers(0, 15)),
         mode=mode,
+        rule=BatchRule(name=draw(st.sampled_from(RuleName)))
+        if mode is BatchMode.SCHEDULE
+        else None,
+        max_lr_factor=draw(st.none() | st.floats(1, 100)),
+        freeze_before_samples=draw(st.sampled_from([0, 10_000])),
+        freeze_after_samples=draw(st.sampled_from([None, 10**6])),
     )
 
 
@@ -202,6 +212,11 @@ def batch_changes() -> SearchStrategy[BatchChange]:
         noise_scale_error=st.none() | st.floats(0, 1e9),
         predicted_gain=st.floats(0, 100),
         why=NAMES,
+        code=st.sampled_from(ChangeCode),
+        old_gpus=st.integers(0, 64),
+        halve_every=st.integers(0, 64),
+        lr=st.none() | st.floats(0, 10),
+        betas=st.none() | st.tuples(st.floats(0, 1), st.floats(0, 1)),
     )
 
 

@@ -10,9 +10,18 @@ from pathlib import Path
 
 from headway.core.errors import InvalidInputError
 from headway.core.ids import JobId
-from headway.core.types import BatchContract, BatchMode, GpuBounds, JobSpec
+from headway.core.model.schedule import first_batch_size
+from headway.core.types import (
+    BatchContract,
+    BatchMode,
+    BatchRule,
+    GpuBounds,
+    JobSpec,
+    ScheduledBatch,
+)
 from headway.traces.base import JobProfile, Workload, widest, workload
 from headway.traces.rows import MOST_S, Row, read_text, rows
+from headway.traces.schedules import parse, text_of
 
 NEEDED = ("name", "submitted_s", "profile", "requested_gpus", "requested_batch_size")
 OPTIONAL = (
@@ -29,6 +38,7 @@ OPTIONAL = (
     "tenant",
     "weight",
     "preemptible",
+    "schedule",
 )
 COLUMNS = NEEDED + OPTIONAL
 MAX_ACCUM_STEPS = 1000  # the search tries each
@@ -74,6 +84,8 @@ def _job(row: Row, profile: JobProfile) -> JobSpec:
     batch = _batch(row, profile.contract)
     requested_batch_size = row.whole("requested_batch_size")
     least, most = batch.initial_batch_size, batch.max_batch_size
+    if batch.follows:
+        least = most = first_batch_size(batch)
     if not least <= requested_batch_size <= most:
         raise row.wrong(
             "requested_batch_size", f"must be from {least} to {most}, not {requested_batch_size}"
@@ -108,7 +120,10 @@ def _batch(row: Row, default: BatchContract) -> BatchContract:
         raise row.wrong("mode", f"must be one of {MODES}, not {text!r}")
     mode = BatchMode(text)
     initial = row.whole("initial_batch_size", str(default.initial_batch_size))
-    largest = default.max_batch_size if mode is BatchMode.ADAPTIVE else initial
+    schedule, rule = _schedule(row, mode)
+    largest = max([initial, *(step.batch_size for step in schedule)])
+    if rule is not None or mode is BatchMode.ADAPTIVE:
+        largest = default.max_batch_size
     batch = BatchContract(
         initial_batch_size=initial,
         max_batch_size=row.whole("max_batch_size", str(largest)),
@@ -118,8 +133,12 @@ def _batch(row: Row, default: BatchContract) -> BatchContract:
             "max_accum_steps", str(default.max_accum_steps), least=0, most=MAX_ACCUM_STEPS
         ),
         mode=mode,
+        schedule=schedule,
+        rule=rule,
     )
-    if not batch.adapts and batch.max_batch_size != initial:
+    if schedule and batch.max_batch_size < largest:
+        raise row.wrong("max_batch_size", f"must be at least {largest}, as the schedule says")
+    if mode in {BatchMode.OBSERVE, BatchMode.FIXED} and batch.max_batch_size != initial:
         raise row.wrong("max_batch_size", f"must be {initial} where the mode is {mode}")
     for low, high in (
         ("initial_batch_size", "max_batch_size"),
@@ -129,6 +148,20 @@ def _batch(row: Row, default: BatchContract) -> BatchContract:
         if getattr(batch, low) > getattr(batch, high):
             raise row.wrong(high, f"{getattr(batch, high)} is below {low} {getattr(batch, low)}")
     return batch
+
+
+def _schedule(row: Row, mode: BatchMode) -> tuple[tuple[ScheduledBatch, ...], BatchRule | None]:
+    text = row.text("schedule", "none")
+    if mode is not BatchMode.SCHEDULE:
+        if text != "none":
+            raise row.wrong("schedule", f"is for mode schedule, not for {mode}")
+        return (), None
+    if text == "none":
+        raise row.wrong("schedule", "must say '0:64 2M:128', accordion or gns in this mode")
+    try:
+        return parse(text)
+    except InvalidInputError as error:
+        raise row.wrong("schedule", str(error).removeprefix("schedule: ")) from None
 
 
 def _gpus(row: Row, profile: JobProfile) -> GpuBounds:
@@ -178,4 +211,5 @@ def _values(job: JobSpec, profile: str) -> tuple[object, ...]:
         job.tenant,
         job.weight,
         "true" if job.preemptible else "false",
+        text_of(batch) or "none",
     )
