@@ -5,7 +5,7 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from headway.core.model.fit import fit
-from headway.core.model.objective import Observations
+from headway.core.model.observations import Observations
 from headway.core.model.throughput import grad_time_s, step_time_s
 
 # alpha_grad ... gamma, M0, M_max, least and most m, phi: like the six models of Pollux

@@ -33,13 +33,14 @@ def rounds(nodes: int, gpus: int, jobs: int, p: float) -> Iterator[tuple[Problem
         moved = np.where(total > 0, np.clip((age_s - 30) / (age_s + 30), 0, 1), 1)[:, None]
         allowed = counts <= 2 * most[:, None]
         local = np.where(allowed, cost(speed * moved), np.inf)[:, : gpus + 1]
+        several = np.where(allowed, cost(speed * moved * across[:, None]), np.inf)
         now = speed[np.arange(jobs), total] * np.where(spans, across, 1)
         problem = Problem(
             capacity=np.full(nodes, gpus),
             held=held,
             cost_none=np.full(jobs, cost(np.zeros(1))[0]),
-            cost_local=local,
-            cost_several=np.where(allowed, cost(speed * moved * across[:, None]), np.inf),
+            cost_local=local[:, None],
+            cost_several=several[:, None],
             cost_keep=cost(now),
         )
         plan = solve(problem)

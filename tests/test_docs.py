@@ -1,12 +1,14 @@
 """What is documented exists, and what exists is documented."""
 
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from headway.cli.main import COMMANDS
-from headway.core.policy import POLICIES
+from headway.cli.scenario import SIMULATOR_SETTINGS
+from headway.core.policy import POLICIES, SCALERS
 from headway.core.types import ChangeCode, ReasonCode
 
 ROOT = Path(__file__).parents[1]
@@ -44,6 +46,30 @@ def test_every_policy_is_described(policy: str) -> None:
 @pytest.mark.parametrize("code", [*ReasonCode, *ChangeCode])
 def test_every_reason_code_is_described(code: str) -> None:
     assert f"`{code}`" in (ROOT / "docs/reference/reasons.md").read_text()
+
+
+@pytest.mark.parametrize("scaler", SCALERS)
+def test_every_scaler_and_each_of_its_settings_is_described(scaler: str) -> None:
+    page = (ROOT / "docs/explanation/autoscaling.md").read_text()
+    assert f"`{scaler}`" in page
+    assert f"`+{scaler}`" in (ROOT / "README.md").read_text()
+    for setting in fields(SCALERS[scaler]):
+        assert f"`{setting.name}`" in page
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_every_setting_is_described(policy: str) -> None:
+    sections = (ROOT / "docs/reference/settings.md").read_text().split("\n## ")
+    section = "".join(text for text in sections if f"`{policy}`" in text.splitlines()[0])
+    for setting in fields(POLICIES[policy]):
+        names = (f"| `{setting.name}`", f", `{setting.name}`", f"| `{policy}.{setting.name}`")
+        assert any(name in section for name in names), f"{policy}.{setting.name}"
+
+
+def test_every_setting_of_the_simulator_is_described() -> None:
+    page = (ROOT / "docs/reference/settings.md").read_text()
+    for setting in SIMULATOR_SETTINGS:
+        assert f"| `{setting}` |" in page
 
 
 def test_every_page_is_in_the_table_of_contents() -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from benchmarks.results.store import JobRow
 from headway.core.model.split import split_batch
 from headway.core.types import Float64, FloatArray
+from headway.sim.hardware import Site
 from headway.sim.truth import Speeds
 from headway.traces.base import JobProfile, Workload, widest
 
@@ -73,5 +74,5 @@ class _Alone:
         for size in np.unique(sizes.round().astype(np.int64)).tolist():
             choice = split_batch(batch, size, gpus)
             if choice.accum_steps <= batch.max_accum_steps and choice.batch_size == size:
-                speed = self._speeds.of(profile, batch.initial_batch_size, shape, choice)
+                speed = self._speeds.of(profile, batch.initial_batch_size, Site(shape), choice)
                 yield float((work / np.array(speed.rates_per_s)).sum())

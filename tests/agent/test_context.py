@@ -41,12 +41,16 @@ def test_a_worker_finds_its_place(orders: Path) -> None:
         "WORLD_SIZE": "4",
         "LOCAL_RANK": "0",
         "LOCAL_WORLD_SIZE": "2",
+        "HEADWAY_GPU_TYPE": "NVIDIA A100",
+        "HEADWAY_THROUGHPUT": "best",
     }
     context = from_environment(env)
     assert context is not None
+    assert context.gpu_type == "NVIDIA A100"
     assert (context.worker, context.workers, context.nodes, context.news_fd) == (2, 4, 2, 7)
     assert context.orders.generation == 3
     assert not context.first
+    assert context.throughput == "best"
 
 
 @pytest.mark.parametrize(
@@ -54,6 +58,7 @@ def test_a_worker_finds_its_place(orders: Path) -> None:
     [
         ({"WORLD_SIZE": "two"}, "WORLD_SIZE: 'two' is not a count"),
         ({"WORLD_SIZE": "2"}, "HEADWAY_RENDEZVOUS is missing"),
+        ({"HEADWAY_THROUGHPUT": "all"}, "HEADWAY_THROUGHPUT: 'all' is not one of linear, "),
         ({"HEADWAY_ORDERS": "/nowhere"}, "HEADWAY_ORDERS: .*No such file"),
     ],
 )

@@ -1,5 +1,7 @@
 """Step times: what is dropped, averaged and aged."""
 
+from math import inf, nan
+
 import pytest
 
 from headway.agent.timing import (
@@ -77,6 +79,20 @@ def test_observations_average_the_steps_of_a_shape() -> None:
     assert list(seen.weight) == pytest.approx([2.0, 1.0], rel=0.05)
 
 
+def test_gpu_types_are_told_apart_once_all_are_known() -> None:
+    """A checkpoint of an older version knows none, and it might have been any."""
+    history = History()
+    for gpu_type in ("t4", "a100"):
+        history.add(Shape(1, 1, 32, 0, gpu_type), grad_s=1.0, step_s=1.0)
+    seen = history.observations()
+    assert seen is not None
+    assert seen.gpu_type == ["t4", "a100"]
+    history.add(Shape(1, 1, 32, 0), grad_s=1.0, step_s=1.0)
+    seen = history.observations()
+    assert seen is not None
+    assert seen.gpu_type is None
+
+
 def test_what_is_old_weighs_less() -> None:
     """AdaptDL's profile was never aged: one slow node stayed in the model for ever."""
     history = History()
@@ -96,7 +112,8 @@ def test_it_is_bounded_and_takes_no_nonsense() -> None:
     history = History()
     for batch in range(1, 3 * MOST_KINDS):
         history.add(Shape(1, 1, batch, 0), grad_s=2.0, step_s=1.0)
-    history.add(SHAPE, grad_s=1.0, step_s=0.0)
+    for nonsense in (0.0, -1.0, inf, nan):
+        history.add(SHAPE, grad_s=1.0, step_s=nonsense)
     seen = history.observations()
     assert seen is not None
     assert seen.gpus.size == MOST_KINDS
@@ -109,4 +126,4 @@ def test_it_goes_on_from_its_saved_state() -> None:
     history.add(SHAPE, grad_s=1.0, step_s=2.0)
     restored.load_state_dict(history.state_dict())
     assert restored.state_dict() == history.state_dict()
-    assert restored.changes == 1  # there is something to fit
+    assert restored.news  # there is something to fit

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +11,9 @@ from headway.agent.plan import Split
 from headway.agent.timing import History, Shape
 from headway.agent.tuner import GROWTH, Tuner, wanted_batch_size
 from headway.core.errors import InvalidInputError
-from headway.core.types import BatchContract, BatchMode
+from headway.core.model.fit import StepErrors
+from headway.core.model.observations import Observations
+from headway.core.types import BatchContract, BatchMode, Placement
 
 CONTRACT = BatchContract(
     initial_batch_size=32, max_batch_size=512, max_batch_per_gpu=128, mode=BatchMode.ADAPTIVE
@@ -28,13 +31,17 @@ class Clock:
 
 def tuner(contract: BatchContract, workers: int = 1, *, tunes: bool = True) -> Tuner:
     made = Tuner(contract, tunes=tunes, workers=workers, nodes=1, clock=Clock())
+    made.refit(tuner_history())
+    return made
+
+
+def tuner_history() -> History:
     history = History()
     for batch in (16, 32, 64):  # 1 ms to start a pass, 0.01 ms an example, 2 ms to synchronise
         grad_s = 1e-3 + 1e-5 * batch
         history.add(Shape(1, 1, batch, 0), grad_s=grad_s, step_s=grad_s)
         history.add(Shape(2, 1, batch, 0), grad_s=grad_s, step_s=grad_s + 2e-3)
-    made.refit(history)
-    return made
+    return history
 
 
 def test_a_large_noise_scale_makes_a_large_batch_worth_it_in_bounded_strides() -> None:
@@ -116,6 +123,54 @@ def test_a_fit_is_made_for_news_only_and_takes_a_bounded_share_of_the_time() -> 
     assert made.fit is second  # nothing new
 
 
+def test_refits_follow_changes_and_not_steps() -> None:
+    """A thousand steps that say the same are worth a few fits, each from twice as many."""
+    clock = Clock()
+    made, history = Tuner(CONTRACT, tunes=True, workers=1, nodes=1, clock=clock), History()
+    fits = []
+    for step in range(1200):
+        took_s = 1.0 if step < 1000 else 2.0
+        history.add(Shape(1, 1, 32, 0), grad_s=took_s, step_s=took_s)
+        clock.now_s += 10.0
+        made.refit(history)
+        fits.append(made.fits)
+    assert fits[0] == 1
+    assert fits[999] <= 9  # 1, 2, 4 ... 200 steps, as many as are remembered
+    assert fits[1199] > fits[999]  # the steps became longer
+    at_rest = made.fits
+    history.add(Shape(2, 1, 32, 0), grad_s=1.0, step_s=1.1)
+    made.refit(history)
+    assert made.fits == at_rest + 1  # another shape
+
+
+def test_a_fit_that_fails_keeps_the_last_and_says_so() -> None:
+    class Broken(History):
+        def observations(self) -> Observations | None:
+            seen = super().observations()
+            return None if seen is None else replace(seen, step_s=seen.step_s * np.nan)
+
+    made = tuner(CONTRACT)
+    last, clock = made.fit, made._clock
+    assert isinstance(clock, Clock)
+    clock.now_s += 1000.0
+    broken = Broken()
+    broken.add(Shape(1, 1, 32, 0), grad_s=1.0, step_s=1.0)
+    made.refit(broken)
+    assert made.fit.params == last.params
+    assert made.fit.trouble == "a measured time or batch is not a positive number"
+    assert made.step_errors(Split(32, 1, 32)) == StepErrors(
+        last.step_errors(Placement(1, 1), batch_per_gpu=32, accum_steps=0).here,
+        last.step_errors(Placement(2, 1), batch_per_gpu=32, accum_steps=0).here,
+    )
+    fits = made.fits
+    clock.now_s += 1000.0
+    made.refit(broken)
+    assert made.fits == fits  # not again for the same
+    broken.add(Shape(2, 1, 32, 0), grad_s=1.0, step_s=1.0)
+    made.refit(tuner_history())
+    assert made.fit.trouble == ""
+
+
 def test_the_batch_to_start_with() -> None:
     assert wanted_batch_size(CONTRACT, tunes=True, requested=128) == 32
     assert wanted_batch_size(CONTRACT, tunes=False, requested=128) == 128
@@ -127,3 +182,18 @@ def test_the_fit_survives_a_checkpoint() -> None:
     restored = Tuner(CONTRACT, tunes=True, workers=1, nodes=1, clock=Clock())
     restored.load_state_dict(made.state_dict())
     assert restored.choose(Split(32, 1, 32), 1e5) == made.choose(Split(32, 1, 32), 1e5)
+
+
+def test_a_pass_is_known_for_each_gpu_type_that_the_job_has_run_on() -> None:
+    """Three times as fast on the other type: the report says so, and the choice is made there."""
+    made = Tuner(CONTRACT, tunes=True, workers=1, nodes=1, clock=Clock(), gpu_type="a100")
+    history = History()
+    for batch in (16, 32, 64):
+        for gpu_type, factor in (("t4", 1.0), ("a100", 1 / 3)):
+            grad_s = (1e-3 + 1e-5 * batch) * factor
+            history.add(Shape(1, 1, batch, 0, gpu_type), grad_s=grad_s, step_s=grad_s)
+    made.refit(history)
+    pairs = {one.gpu_type: one.beta_grad_s for one in made.fit.grad_by_type}
+    assert pairs["t4"] == pytest.approx(3 * pairs["a100"], rel=0.05)
+    assert pairs["t4"] == pytest.approx(1e-5, rel=0.05)
+    assert made.choose(Split(32, 1, 32), 1e5) is not None

@@ -1,6 +1,8 @@
 """What `headway show` makes of a job's history."""
 
-from headway.cli.jobs import shortened
+import pytest
+
+from headway.cli.jobs import _speed, shortened
 
 
 def entry(event: str, message: str) -> dict[str, object]:
@@ -18,3 +20,23 @@ def test_hundreds_of_epochs_are_one_line_but_an_odd_one_stands_alone() -> None:
         ("EpochRead", "epoch 388: samples read 0 to 2 times"),
         ("JobFinished", ""),
     ]
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({}, "linear, here untried, on twice the GPUs untried"),
+        (
+            {"step_error": 0.0123, "step_error_doubled": 0.2},
+            "linear, here ±1.2 %, on twice the GPUs ±20 %",
+        ),
+        (
+            {"step_error": 0.01, "fit_trouble": "nothing was observed"},
+            "linear, here ±1 %, on twice the GPUs untried, last fit failed: nothing was observed",
+        ),
+    ],
+)
+def test_the_speed_is_shown_with_its_error_bars_and_troubles(
+    more: dict[str, object], said: str
+) -> None:
+    assert _speed({"throughput": {"kind": "linear"}, **more}) == said

@@ -53,6 +53,20 @@ def headway(
     return call
 
 
+def test_nodes_are_listed_with_type_rack_and_who_holds_them(headway: Call) -> None:
+    headway("submit", "--gpus", "3", "--name", "wide", "--", "python", "train.py")
+    until(lambda: "wide 3" in headway("nodes")[1])
+    code, out, err = headway("nodes")
+    assert (code, err) == (0, "")
+    assert [line.split() for line in out.splitlines()] == [
+        ["node", "type", "rack", "speed", "gpus", "free", "jobs"],
+        ["memory", "gpu", "-", "1", "4", "1", "wide", "3"],
+    ]
+    (node,) = json.loads(headway("nodes", "--json")[1])["nodes"]
+    assert (node["gpu_type"], node["rack"], node["speed"]) == ("gpu", None, 1.0)
+    headway("cancel", "wide")
+
+
 def test_from_submission_to_cancellation(headway: Call, tmp_path: Path) -> None:
     code, out, err = headway("submit", "--gpus", "1-2", "--", "python", "train.py", "--lr", "1")
     assert (code, err) == (0, "")

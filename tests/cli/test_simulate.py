@@ -13,7 +13,8 @@ FIGURES = ("worst_rho", "mean_rho", "p95_rho", "unfair_fraction")
 KEYS = {
     "policy", "jobs", "finished", "avg_jct_s", "p50_jct_s", "p99_jct_s", "makespan_s",
     "avg_queueing_s", "utilisation", "restarts", "gpu_hours", "decide_s_mean", "decide_s_max",
-    "gap_max", "cpu_s", "wall_s", *(figure + reading for figure in FIGURES for reading in READINGS),
+    "node_hours", "provisioned_gpu_hours", "gap_max", "cpu_s", "wall_s", "tenants",
+    *(figure + reading for figure in FIGURES for reading in READINGS),
 }  # fmt: skip
 HEADER = "name,submitted_s,profile,requested_gpus,requested_batch_size"
 TABLE = f"{HEADER}\na,0,ncf,1,32768\nb,70,ncf,1,32768\n"
@@ -106,6 +107,32 @@ def test_the_event_log_is_the_same_bytes_every_time(
     assert logs[0] == logs[1]
 
 
+def test_a_cluster_that_scales_starts_as_given_and_costs_what_was_there(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Three jobs of four GPUs each: one node of four is too few for them, and none is wider."""
+    path = tmp_path / "three.csv"
+    rows = "".join(f"{name},0,cifar10,4,512,2000000\n" for name in "abc")
+    path.write_text(f"{HEADER},work_examples\n{rows}")
+    options = ("--cluster", "1x4", "--policy", "las+goodput", "--policy", "las")
+    settings = ("--set", "las+goodput.max_nodes=3", "--set", "sim.provision_s=45")
+    code, out, err = headway(
+        monkeypatch, capsys, "simulate", path, *options, *settings, "--out", tmp_path, "--json"
+    )
+    assert (code, err) == (0, "")
+    scaled, fixed = json.loads(out)["results"]
+    assert fixed["node_hours"] == pytest.approx(fixed["makespan_s"] / 3600)
+    assert scaled["avg_jct_s"] < fixed["avg_jct_s"]
+    assert scaled["provisioned_gpu_hours"] == pytest.approx(4 * scaled["node_hours"])
+    log = (tmp_path / "las+goodput" / "events.jsonl").read_text()
+    events = [json.loads(line) for line in log.splitlines()]
+    joined = [event["at_s"] for event in events if event["event"] == "NodeJoined"]
+    asked = [event["at_s"] for event in events if event.get("scaling")]
+    assert joined[:2] == [0, asked[0] + 45]
+    first = next(event["scaling"] for event in events if event.get("scaling"))
+    assert (first["code"], first["nodes"] > 1) == ("UtilityHigh", True)
+
+
 def test_what_goes_beyond_the_profiles_is_said_on_stderr(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -128,9 +155,21 @@ def test_what_goes_beyond_the_profiles_is_said_on_stderr(
         (["--set", "pollux.p=low"], "pollux.p must be of type float"),
         (["--set", "las.p=1"], "'las' is not one of sim, pollux"),
         (["--set", "p=1"], "must be NAME.KEY=VALUE"),
-        (["--set", "sim.speed=1"], "the simulator has no 'speed'; it has noise"),
+        (["--set", "sim.speed=1"], "the simulator has no 'speed'; it has noise, interference"),
+        (["--set", "sim.interference=1"], "sim.interference must be a number from 0 to 0.95"),
+        (["--set", "sim.restart_spread=x"], "sim.restart_spread must be a number from 0 to 2"),
+        (["--set", "sim.provision_s=soon"], "sim.provision_s must be a number from 0 to 1e+07"),
+        (["--policy", "pollux+size"], "policy pollux+size: unknown scaler 'size'; choose one of"),
+        (
+            ["--policy", "las+goodput", "--set", "las+goodput.low=2"],
+            "goodput.low and goodput.high must be 0 <= low <= high <= 1",
+        ),
         (["--set", "sim.models=known"], "sim.models must be learned or oracle"),
         (["--set", "sim.noise=-1"], "sim.noise must be a number from 0 to 1"),
+        (
+            ["--set", "sim.throughput=fast"],
+            "sim.throughput must be one of linear, collective, best; not",
+        ),
         (["--cluster", "16by4"], "--cluster '16by4' is neither"),
         (["--round-s", "0"], "--round-s must be from 0.001 to"),
         (["--restart-s", "-1"], "--restart-s must be from 0 to"),
@@ -207,3 +246,55 @@ def test_a_folder_that_is_a_file_is_a_failure(
     code, _, err = headway(monkeypatch, capsys, "simulate", jobs, "--out", jobs)
     assert code == 1
     assert "cannot be written" in err
+
+
+def test_tenants_have_weights_from_a_file_and_their_gpu_hours_are_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    table, weights = tmp_path / "two.csv", tmp_path / "tenants.yaml"
+    rows = "".join(f"{name},0,cifar10,4,512,{name[0]}\n" for name in ("a1", "a2", "b1"))
+    table.write_text(f"{HEADER},tenant\n{rows}")
+    weights.write_text("tenants: {a: 1, b: 4.0}")
+    options = ("simulate", table, "--cluster", "2x4", "--policy", "pollux")
+    out = tmp_path / "out"
+    _, text, _ = headway(
+        monkeypatch, capsys, *options, "--policy", "fifo", "--tenants", weights, "--out", out
+    )
+    assert text.splitlines()[-2].startswith("GPU-h a")
+    first = (out / "pollux" / "events.jsonl").read_text().splitlines()[0]
+    assert json.loads(first)["settings"] == {"tenants": "a:1,b:4"}
+    first = (out / "fifo" / "events.jsonl").read_text().splitlines()[0]
+    assert json.loads(first)["settings"] == {}
+    _, even, _ = headway(monkeypatch, capsys, *options, "--json")
+    _, heavy, _ = headway(monkeypatch, capsys, *options, "--tenants", weights, "--json")
+    (a, b), (a_heavy, b_heavy) = (
+        json.loads(answer)["results"][0]["tenants"] for answer in (even, heavy)
+    )
+    assert (a["tenant"], a["jobs"], a["finished"]) == ("a", 2, 2)
+    assert b_heavy["avg_jct_s"] < b["avg_jct_s"]
+    assert a_heavy["avg_jct_s"] > a["avg_jct_s"]
+
+
+@pytest.mark.parametrize(
+    ("content", "policy", "said"),
+    [
+        ("tenants: {a: 0}", "pollux", "the weight of a must be a number from 0.001 to 1000"),
+        ("tenants: [a]", "pollux", "must hold one field, as in tenants: {vision: 2, speech: 1}"),
+        ("a: 1", "pollux", "must hold one field"),
+        ("{", "pollux", "is not YAML"),
+        ("tenants: {}", "pollux", "tenants is empty"),
+        ("tenants: {a: 1}", "fifo", "fifo does not weigh tenants; add --policy pollux"),
+    ],
+)
+def test_a_table_of_tenants_that_cannot_be_used_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, jobs: Path,
+    content: str, policy: str, said: str,
+) -> None:  # fmt: skip
+    path = tmp_path / "tenants.yaml"
+    path.write_text(content)
+    code, out, err = headway(
+        monkeypatch, capsys, "simulate", jobs, "--policy", policy, "--tenants", path
+    )
+    assert (code, out) == (2, "")
+    assert said in err
+    assert len(err.splitlines()) == 1

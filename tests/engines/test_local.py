@@ -62,6 +62,19 @@ def test_a_job_that_comes_to_its_end_is_finished(engine: LockedEngine, launch: L
     assert engine.inner._applied == {}  # type: ignore[attr-defined]
 
 
+def test_workers_are_told_the_gpu_type_of_their_node(
+    engine: LockedEngine, launch: Launcher, tmp_path: Path
+) -> None:
+    """Without a GPU the slots are of type cpu, as the node says."""
+    say = "import os; print('on', os.environ['HEADWAY_GPU_TYPE'])"
+    job = a_job("a", launch("python", "-c", say))
+    engine.apply(run(engine, job, 1, 1))
+    observe_until(engine, ended)
+    (node,) = engine.inner.nodes()
+    assert node.gpu_type == "cpu"
+    assert f"on {node.gpu_type}" in JobDir(tmp_path / "state" / "jobs" / "a").log_file.read_text()
+
+
 def test_a_cancelled_job_is_forgotten(engine: LockedEngine, launch: Launcher) -> None:
     """Past leak: the keys of all commands ever applied were kept."""
     job = a_job("a", launch("python", "elastic.py"))

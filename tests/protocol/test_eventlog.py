@@ -83,3 +83,11 @@ def test_blank_lines_are_skipped_and_unknown_fields_ignored() -> None:
     """A newer version may say more than this one understands."""
     newer = GOOD[:-1] + b', "mood": "happy"}'
     assert list(read([b"\n", GOOD, b"  \n", newer])) == [decode(GOOD)] * 2
+
+
+def test_a_log_of_before_simulations_said_what_they_assume_still_reads() -> None:
+    old = (
+        b'{"at_s":0.0,"event":"RunOpened","policy":"las","round_s":60.0,"seed":1,'
+        b'"settings":{},"version":1}'
+    )
+    assert decode(old) == RunOpened(at_s=0.0, policy="las", round_s=60.0, seed=1)

@@ -13,7 +13,9 @@ from headway.core.metrics import Summary
 from headway.report.spread import Spread, fairness_over_seeds, over_seeds
 
 NOTHING: dict[str, Any] = {field.name: None for field in fields(Summary)}
-EMPTY = Summary(**{**NOTHING, "jobs": 10, "finished": 10, "restarts": 5, "gpu_hours": 3.0})
+EMPTY = Summary(
+    **{**NOTHING, "jobs": 10, "finished": 10, "restarts": 5, "gpu_hours": 3.0, "node_hours": 2.0}
+)
 
 
 def runs(*averages_s: float) -> Sequence[Summary]:

@@ -120,6 +120,7 @@ def test_a_port_in_use(tmp_path: Path, refused: Refused) -> None:
         (("--policy", "fifo", "--set", "pollux.p=1"), "the policy is fifo; set fifo.SETTING"),
         (("--set", "p"), "give POLICY.SETTING=VALUE"),
         (("--engine", "slurmm"), "unknown engine 'slurmm'; choose one of local, memory"),
+        (("--policy", "las+goodput"), "the engine local can neither add nor remove nodes; choose"),
         (("--slots", "0"), "slots is 0; give 1 to 4096"),
         (("--round-s", "0"), "round_s is 0; give 0.1 seconds or more"),
         (("--port", "70000"), "port is 70000"),

@@ -31,6 +31,14 @@ def test_the_nearer_source_wins(tmp_path: Path) -> None:
     assert settings.policy_settings == {"p": "-1", "x": "2"}
 
 
+def test_tenants_are_a_table_of_the_file_or_an_option(tmp_path: Path) -> None:
+    config = tmp_path / "headway.toml"
+    config.write_text("[tenants]\nvision = 2\nspeech = 0.5\n")
+    env = {"HOME": "/home/me"}
+    assert load({}, env, config).policy_settings == {"tenants": "speech:0.5,vision:2"}
+    assert load({"tenants": "a:1"}, env, config).policy_settings == {"tenants": "a:1"}
+
+
 def test_the_state_directory_by_the_environment() -> None:
     assert default_state_dir({"HEADWAY_STATE": "/a"}) == Path("/a")
     assert default_state_dir({"XDG_STATE_HOME": "/b"}) == Path("/b/headway")
@@ -47,6 +55,9 @@ def test_the_state_directory_by_the_environment() -> None:
         ("port = ", "headway.toml: "),
         ("set = 3", "set must be a table"),
         ("[set]\np = 1", "--set p: the policy is pollux; set pollux.SETTING"),
+        ("tenants = 3", "tenants must be a table"),
+        ("[tenants]\na = 0", "the weight of a must be a number"),
+        ('policy = "las"\n[tenants]\na = 1', "the policy las does not weigh them"),
     ],
 )
 def test_what_is_wrong_is_told(tmp_path: Path, text: str, told: str) -> None:

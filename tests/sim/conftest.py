@@ -144,7 +144,7 @@ class Kit:
     ) -> tuple[list[Event], Setup]:
         """The log of a run; what befalls it is put among the events that are given."""
         log: list[Event] = []
-        fair = references(setup.workload, [node.gpus for node in setup.cluster.nodes])
+        fair = references(setup.workload, setup.cluster)
         simulate(setup, policy, opening(setup, name, {}), (*fair, *befalls), log.append)
         return log, setup
 

@@ -1,16 +1,27 @@
 """Agents know what they measured: their fits, choices and reports are checked against the truth."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from headway.core.control.events import BatchChanged, JobReported
 from headway.core.ids import NodeId
+from headway.core.model.choice import FITTERS
+from headway.core.model.fit import Fit, fit
 from headway.core.model.split import Choice
-from headway.core.types import Allocation, BatchMode, JobSpec, Placement
+from headway.core.types import (
+    Allocation,
+    BatchMode,
+    JobSpec,
+    Node,
+    Placement,
+    ThroughputKind,
+    placement_on,
+)
 from headway.sim.agent import SimulatedAgents
+from headway.sim.hardware import Hardware
 from headway.sim.truth import JobTruth, Speeds
 from headway.sim.tuning import Tuner
 
@@ -27,7 +38,15 @@ def truth(kit: Any, job: JobSpec | None = None, **profile: Any) -> JobTruth:
 
 def give(job: JobTruth, by: SimulatedAgents, gpus: dict[str, int], **kwargs: Any) -> None:
     allocation = Allocation.of({NodeId(node): count for node, count in gpus.items()})
-    job.hold(allocation, job.generation + 1, now_s=job.at_s, restart_s=0.0)
+    nodes = {NodeId(node): Node(node_id=NodeId(node), gpus=8) for node in gpus}
+    job.hold(
+        allocation,
+        job.generation + 1,
+        site=Hardware().site(allocation, nodes),
+        told=placement_on(nodes, allocation),
+        now_s=job.at_s,
+        restart_s=0.0,
+    )
     by.start(job, **({"adapts": True} | kwargs))
     job.started = True
     by.started(job, job.at_s)
@@ -103,6 +122,72 @@ def test_what_was_never_tried_is_assumed_to_be_free_and_learnt_when_tried(kit: A
     give(job, by, {"n": 2})
     live(job, by, 10.0)
     assert reported(job, by).throughput.alpha_local_s > 0.1
+
+
+def test_a_job_that_stays_as_it_is_is_fitted_once(
+    kit: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And again when something changes: an allocation, a batch, the time of a step."""
+    fits = []
+
+    def counted(*args: Any, **kwargs: Any) -> Fit:
+        fits.append(args)
+        return fit(*args, **kwargs)
+
+    monkeypatch.setitem(cast(dict[str, Any], FITTERS), "linear", counted)
+    by, job = agents(), truth(kit, noise=1e-6, sync_s=0.2)
+    give(job, by, {"n": 1})
+    for _ in range(50):
+        live(job, by, 0.5)
+        reported(job, by)
+    assert len(fits) == 1
+    give(job, by, {"n": 2})
+    for _ in range(50):
+        live(job, by, 0.5)
+        reported(job, by)
+    assert len(fits) == 2
+    give(job, by, {"n": 1})  # where it was before
+    live(job, by, 0.5)
+    reported(job, by)
+    assert len(fits) == 2
+
+
+def test_a_report_says_how_well_the_speed_is_known(kit: Any) -> None:
+    by, job = agents(), truth(kit, sync_s=0.5)
+    give(job, by, {"n": 2})
+    live(job, by, 10.0)
+    report = reported(job, by)
+    assert 0 < report.step_error < 0.05
+    assert report.step_error_doubled is None, "four GPUs were never held"
+    for nodes in ({"n": 3}, {"n": 4}):
+        give(job, by, nodes)
+        live(job, by, 10.0)
+        report = reported(job, by)
+    assert report.step_error_doubled is None, "nor were several nodes"
+    give(job, by, {"n": 2})
+    live(job, by, 10.0)
+    assert 0 < reported(job, by).step_error_doubled < 0.2
+    assert report.fit_trouble == ""
+
+
+@pytest.mark.parametrize(
+    ("throughput", "kind"),
+    [("linear", ThroughputKind.LINEAR), ("best", ThroughputKind.COLLECTIVE)],
+)
+def test_an_agent_may_choose_among_models(kit: Any, throughput: str, kind: ThroughputKind) -> None:
+    """The job synchronises by a ring on two nodes and by a tree on more."""
+    profile = kit.toy(sync_s=0.02)
+    params = replace(
+        profile.params, kind=ThroughputKind.COLLECTIVE, beta_node_s=0.05, tree_s=0.01, hop_s=0.001
+    )
+    spec = kit.job("a", rigid=False, mode=BatchMode.ADAPTIVE, work_examples=1e9)
+    job = JobTruth(spec, replace(profile, params=params), Speeds())
+    by = agents(throughput=throughput)
+    for shape in ([2], [4], [1, 1], [2, 2], [3, 3], [4, 4], [1, 1, 1], [2, 2, 2], [4] * 3, [4] * 4):
+        give(job, by, {f"n{node}": gpus for node, gpus in enumerate(shape)})
+        live(job, by, 5.0)
+        report = reported(job, by)
+    assert report.throughput.kind is kind
 
 
 def test_nobody_measures_where_nobody_listens(kit: Any) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from headway.core.types import BatchContract, BatchMode
+from headway.sim.cluster import parse_cluster
 from headway.sim.egalitarian import references
 from headway.traces.base import adaptive_job, workload
 from headway.traces.catalogue import CATALOGUE
@@ -17,7 +18,7 @@ def exclusive_s(batch: BatchContract, gpus: int) -> float:
         "a", CATALOGUE["cifar10"], submitted_s=0.0, requested_gpus=gpus, requested_batch_size=250
     )
     jobs = workload("one", [(replace(job, batch=batch), "cifar10")], CATALOGUE)
-    (reference,) = references(jobs, [gpus])
+    (reference,) = references(jobs, parse_cluster(f"1x{gpus}"))
     return reference.exclusive_s
 
 

@@ -10,7 +10,15 @@ from typing import Any
 
 import pytest
 
-from headway.core.control.events import JobFinished, JobReferenced, NodeLost, RunOpened
+from headway.core.control.events import (
+    JobFinished,
+    JobReferenced,
+    JobReported,
+    JobStarted,
+    NodeLost,
+    RoundDecided,
+    RunOpened,
+)
 from headway.core.errors import InvalidInputError
 from headway.core.metrics import per_job
 from headway.core.policy import make
@@ -37,7 +45,7 @@ for name in ("pollux", "las", "fifo"):
         setup,
         make(name),
         opening(setup, name, {}),
-        references(setup.workload, [4] * 4),
+        references(setup.workload, cluster),
         lambda event: found.update(encode(event) + b"\\n"),
     )
     print(name, found.hexdigest())
@@ -81,10 +89,38 @@ def test_with_noise_it_does(kit: Any) -> None:
 def test_a_log_opens_with_what_was_run_and_the_references(kit: Any) -> None:
     setup = Setup(workload=kit.workload(kit.job("a")), cluster=kit.cluster(), seed=7, round_s=30.0)
     log, _ = kit.run(setup, make("fifo"), "fifo")
-    assert log[0] == RunOpened(at_s=0.0, policy="fifo", round_s=30.0, seed=7, settings={})
+    simulated = {
+        "restart_s": 30.0,
+        "restart_spread": 0.0,
+        "noise": 0.0,
+        "interference": 0.0,
+        "provision_s": 120.0,
+        "models": "learned",
+        "throughput": "linear",
+    }
+    assert log[0] == RunOpened(
+        at_s=0.0, policy="fifo", round_s=30.0, seed=7, settings={}, simulated=simulated
+    )
     references = [event for event in log if isinstance(event, JobReferenced)]
     assert [event.job_id for event in references] == ["a"]
     assert not references[0].estimated
+
+
+def test_jobs_may_differ_in_their_restart_delay_and_report_their_own(kit: Any) -> None:
+    setup = Setup(
+        workload=kit.workload(*(kit.job(name, work_examples=50_000.0) for name in "abcd")),
+        cluster=kit.cluster("1x4"),
+        restart_spread=0.5,
+    )
+    log, _ = kit.run(setup, make("pollux"))
+    reported = {event.report.restart_s for event in log if isinstance(event, JobReported)}
+    took_s = {event.at_s for event in log if isinstance(event, JobStarted)}
+    assert len(reported) == 4
+    assert took_s == reported  # all are given their GPUs at time 0
+    again, _ = kit.run(setup, make("pollux"))
+    assert again == log
+    other, _ = kit.run(replace(setup, seed=1), make("pollux"))
+    assert took_s.isdisjoint(event.at_s for event in other if isinstance(event, JobStarted))
 
 
 def test_a_lost_node_stops_its_jobs_and_they_go_on_elsewhere(kit: Any) -> None:
@@ -134,3 +170,20 @@ def test_pollux_on_the_published_workload_beats_the_published_figure(
     assert sum(jcts.values()) / len(jcts) == pytest.approx(2446, abs=1)
     assert average_s < 2446
     assert run.outside == (), "everything it asked for was measured"
+
+
+def test_the_paper_s_search_runs_and_is_the_same_again(kit: Any) -> None:
+    jobs = [
+        kit.job(name, rigid=False, mode=BatchMode.ADAPTIVE, work_examples=100_000.0)
+        for name in "abc"
+    ]
+    setup = Setup(
+        workload=kit.workload(*jobs, profile=kit.toy(sync_s=0.1, noise=3000.0)),
+        cluster=kit.cluster("3x4"),
+    )
+    policy = make("pollux", {"search": "genetic", "population": "20", "generations": "10"})
+    first, second = (kit.run(setup, policy)[0] for _ in range(2))
+    assert first == second
+    assert sum(isinstance(event, JobFinished) for event in first) == 3
+    decided = [event for event in first if isinstance(event, RoundDecided)]
+    assert all(event.gap is None and event.solver["generations"] == 10 for event in decided)

@@ -8,13 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.core.types import BatchMode
+from headway.sim.cluster import parse_cluster
 from headway.sim.egalitarian import _concave, references
 
-GPUS = (4, 4)
+CLUSTER = parse_cluster("2x4")
 
 
 def times(kit: Any, *jobs: Any, profile: Any = None) -> dict[str, tuple[float, float]]:
-    found = references(kit.workload(*jobs, profile=profile), GPUS)
+    found = references(kit.workload(*jobs, profile=profile), CLUSTER)
     return {each.job_id: (each.egalitarian_s, each.exclusive_s) for each in found}
 
 

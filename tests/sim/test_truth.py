@@ -10,14 +10,16 @@ from hypothesis import strategies as st
 
 from headway.core.ids import NodeId
 from headway.core.model.split import Choice
-from headway.core.types import Allocation
+from headway.core.types import Allocation, Placement
+from headway.sim.hardware import Site
 from headway.sim.truth import JobTruth, Speeds
 from headway.traces.base import workload
 
 
 def held(kit: Any, gpus: int, *, restart_s: float = 0.0, **profile: Any) -> JobTruth:
     job = JobTruth(kit.job("a"), kit.toy(**profile), Speeds())
-    job.hold(Allocation.of({NodeId("n"): gpus}), 1, now_s=0.0, restart_s=restart_s)
+    held = Allocation.of({NodeId("n"): gpus})
+    job.hold(held, 1, site=Site((gpus,)), told=Placement(gpus, 1), now_s=0.0, restart_s=restart_s)
     job.tune(Choice(32, 0, 32 * gpus))
     return job
 
@@ -85,7 +87,7 @@ def test_queries_beyond_what_was_measured_are_remembered(kit: Any) -> None:
     speeds = Speeds()
     profile = kit.toy()
     for shape in [(4,), (4,) * 5, (4,) * 5]:
-        speeds.of(profile, 32, shape, Choice(32, 0, 32 * sum(shape)))
+        speeds.of(profile, 32, Site(shape), Choice(32, 0, 32 * sum(shape)))
     assert speeds.outside == {("toy", (4,) * 5, 32)}
 
 

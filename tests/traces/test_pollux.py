@@ -113,3 +113,26 @@ def test_the_published_workloads_are_read_whole(shared_data: Path) -> None:
     assert found.jobs[-1].submitted_s <= 8 * 3600
     ncf = [job for job in found.jobs if found.profile_names[job.job_id] == "ncf"]
     assert {job.gpus.max_gpus for job in ncf} == {1}
+
+
+def test_realistic_workloads_ask_for_the_trace_s_gpus_at_m0_each(shared_data: Path) -> None:
+    """Pollux (OSDI'21), section 5.2: GPU counts as in the trace, batch size M0 times GPUs.
+
+    One of them asks for four GPUs for ncf, which is held on one here, its batch as in the row.
+    """
+    data = shared_data / "pollux"
+    known = dict(read_profiles(data / "profiles"))
+    tuned = read_workload(data / "workloads" / "workload-6.csv", known)
+    found = read_workload(data / "workloads-realistic" / "workload-6.csv", known)
+    assert [job.submitted_s for job in found.jobs] == [job.submitted_s for job in tuned.jobs]
+    narrowed = [
+        job
+        for job in found.jobs
+        if job.requested_batch_size != job.requested_gpus * job.batch.initial_batch_size
+    ]
+    assert [(job.requested_gpus, job.requested_batch_size) for job in narrowed] == [(1, 1024)]
+    assert len(found.notes) == 1
+    assert {job.requested_gpus for job in found.jobs} == {1, 4, 8}
+    assert sum(job.requested_gpus for job in found.jobs) < sum(
+        job.requested_gpus for job in tuned.jobs
+    )

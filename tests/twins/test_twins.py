@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headway.core.control.commands import Command, RunJob, StopJob
+from headway.core.control.commands import Command, RunJob, ScaleCluster, StopJob
 from headway.core.control.events import (
     BatchChanged,
     Event,
@@ -95,6 +95,13 @@ class Effects:
             job = state.jobs.get(command.job_id)
             if job is not None and job.phase is Phase.STOPPING:
                 push(JobStopped(at_s=at_s + 2.1, job_id=command.job_id, generation=job.generation))
+        elif isinstance(command, ScaleCluster):
+            for node_id in command.leaving:
+                push(NodeLost(at_s=at_s + 2.3, node_id=node_id))
+            more = command.nodes - len(state.nodes) + len(command.leaving)
+            for number in range(more):
+                new = Node(node_id=NodeId(f"s{command.generation}-{number}"), gpus=4)
+                push(NodeJoined(at_s=at_s + 15.7, node=new))
         else:
             started = JobStarted(
                 at_s=at_s + 7.3, job_id=command.job.job_id, generation=command.generation
@@ -168,6 +175,9 @@ class Playback:
     def apply(self, command: Command) -> None:
         self.commands.append(command)
 
+    def scale(self, command: ScaleCluster) -> None:
+        self.commands.append(command)
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
@@ -183,6 +193,7 @@ def served(policy: Policy[Any], happened: Sequence[Event]) -> tuple[list[Event],
         rng=np.random.default_rng(0),
         clock=lambda: now[0],
         report_log_s=0.0,
+        provider=engine,
     )
     runner = Runner(parts)
     runner.open()
@@ -201,7 +212,11 @@ def served(policy: Policy[Any], happened: Sequence[Event]) -> tuple[list[Event],
 
 
 QUICK_LAS = ("las", {"quantum_gpu_s": "60"})  # takes GPUs away from those who run
-CASES = [*((name, {}) for name in sorted(POLICIES)), QUICK_LAS]
+SCALED = [
+    ("pollux+goodput", {"max_nodes": "4", "in_rounds": "1"}),
+    ("las+throughput", {"max_nodes": "4", "in_rounds": "1", "quantum_gpu_s": "60"}),
+]
+CASES = [*((name, {}) for name in sorted(POLICIES)), QUICK_LAS, *SCALED]
 
 
 @pytest.mark.parametrize(("name", "settings"), CASES)
@@ -209,7 +224,9 @@ def test_one_recorded_run_gives_the_same_commands_in_both(
     name: str, settings: dict[str, str]
 ) -> None:
     happened, commands = recorded(make(name, settings))
-    assert {type(command) for command in commands} == {RunJob, StopJob}
+    scales = make(name, settings).traits.most_nodes is not None
+    kinds = {RunJob, StopJob, ScaleCluster} if scales else {RunJob, StopJob}
+    assert {type(command) for command in commands} == kinds
     simulation = simulated(make(name, settings), happened)
     service = served(make(name, settings), happened)
     assert simulation[1] == commands

@@ -6,7 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headway.core.errors import InvalidInputError
-from headway.protocol.environment import FLAG, NEWS_FD, ORDERS, RENDEZVOUS
+from headway.core.model.choice import FITTERS
+from headway.protocol.environment import (
+    FLAG,
+    GPU_TYPE,
+    NEWS_FD,
+    ORDERS,
+    RENDEZVOUS,
+    THROUGHPUT,
+)
 from headway.protocol.messages import WorkerOrders, decode_orders
 
 
@@ -22,6 +30,8 @@ class Context:
     flag: Path | None = None
     news_fd: int | None = None
     rendezvous: str | None = None
+    gpu_type: str | None = None  # of its node; None: not told
+    throughput: str = "linear"  # which throughput models are fitted, one of choice.FITTERS
 
     @property
     def first(self) -> bool:
@@ -60,6 +70,8 @@ def from_environment(env: Mapping[str, str] = os.environ) -> Context | None:
         flag=Path(env[FLAG]) if FLAG in env else None,
         news_fd=_count(env, NEWS_FD, 0) if NEWS_FD in env else None,
         rendezvous=rendezvous,
+        gpu_type=env.get(GPU_TYPE),
+        throughput=_throughput(env),
     )
 
 
@@ -68,6 +80,13 @@ def _count(env: Mapping[str, str], name: str, default: int) -> int:
     if not text.isdecimal():
         raise InvalidInputError(f"{name}: {text!r} is not a count")
     return int(text)
+
+
+def _throughput(env: Mapping[str, str]) -> str:
+    text = env.get(THROUGHPUT, "linear")
+    if text not in FITTERS:
+        raise InvalidInputError(f"{THROUGHPUT}: {text!r} is not one of {', '.join(FITTERS)}")
+    return text
 
 
 class Flag:

@@ -14,7 +14,7 @@ from headway.agent.context import Context
 from headway.agent.noise import NoiseScale
 from headway.agent.plan import Split
 from headway.agent.reporter import Reporter, finite
-from headway.core.model.fit import Fit
+from headway.agent.tuner import Tuner
 from headway.core.types import BatchChange, ChangeCode, JobReport
 from headway.protocol.messages import EpochCount, WorkerNews
 
@@ -90,12 +90,13 @@ class Desk:
         every_s = self._context.orders.report_every_s
         return self._context.first and time.perf_counter() - self._reported_s >= every_s
 
-    def report(self, progress: Progress, split: Split, noise: NoiseScale, fit: Fit) -> None:
+    def report(self, progress: Progress, split: Split, noise: NoiseScale, tuner: Tuner) -> None:
         """How the job is doing; nothing while its speed is unknown.
 
         The restart delay is for the agent to add: it alone was there before this generation.
         """
         self._reported_s = time.perf_counter()
+        fit, errors = tuner.fit, tuner.step_errors(split)
         if not isfinite(fit.error):
             return
         loss = float(self._loss) / self._losses if self._losses else None
@@ -113,6 +114,10 @@ class Desk:
             loss=loss,
             samples=progress.samples,
             epoch=progress.epoch,
+            grad_by_type=fit.grad_by_type,
+            step_error=errors.here,
+            step_error_doubled=errors.doubled,
+            fit_trouble=fit.trouble,
         )
         self._reporter.send(WorkerNews(stepped=self._stepped, report=report))
 

@@ -48,6 +48,7 @@ class Loop:
             nodes=context.nodes,
             initial_batch_size=contract.initial_batch_size,
             halves=contract.adapts and orders.adapts,
+            gpu_type=context.gpu_type,
         )
         self.tuner = Tuner(
             contract,
@@ -55,6 +56,8 @@ class Loop:
             workers=context.workers,
             nodes=context.nodes,
             clock=time.perf_counter,
+            gpu_type=context.gpu_type,
+            throughput=context.throughput,
         )
         self.loader: ElasticLoader | None = None
         self.optimizers: list[ScaledOptimizer] = []
@@ -220,7 +223,7 @@ class Loop:
         if self.context.first:
             self.tuner.refit(self.meter.history)
             self._look_for_better()
-            self.desk.report(self.cursor, self.split, self.meter.noise, self.tuner.fit)
+            self.desk.report(self.cursor, self.split, self.meter.noise, self.tuner)
 
     # the step boundary
 

@@ -40,7 +40,15 @@ class Meter:
     the parameters for noise.
     """
 
-    def __init__(self, *, workers: int, nodes: int, initial_batch_size: int, halves: bool) -> None:
+    def __init__(
+        self,
+        *,
+        workers: int,
+        nodes: int,
+        initial_batch_size: int,
+        halves: bool,
+        gpu_type: str | None = None,
+    ) -> None:
         self.probe = GradientProbe(workers)
         self.noise = NoiseScale(horizon_examples=HORIZON * initial_batch_size)
         self.history = History()
@@ -49,6 +57,7 @@ class Meter:
         self._workers = workers
         self._halves = halves and workers == 1
         self._nodes = nodes
+        self._gpu_type = gpu_type
         self.steps = 0
         self._cost_s: float | None = None  # of a measured step
         self._warm = False  # the first step warms up
@@ -98,7 +107,7 @@ class Meter:
         elif not one.halved:
             self.step_s = _smoothed(self.step_s, step_s)
         per_gpu = -(-one.step_size // (self._workers * one.passes))
-        shape = Shape(self._workers, self._nodes, per_gpu, one.passes - 1)
+        shape = Shape(self._workers, self._nodes, per_gpu, one.passes - 1, self._gpu_type)
         self.history.add(shape, grad_s=grad_s, step_s=step_s)
 
     def sums(self) -> list[float]:

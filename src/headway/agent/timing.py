@@ -2,17 +2,20 @@
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any, final
+from math import inf, log
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from headway.core.model.objective import Observations
+from headway.core.model.observations import Observations
 
 WARM_UP_STEPS = 3  # dropped after a start, a resize or a new batch size
 HALF_LIFE_S = 300.0  # of training after which an observation has half its weight
 MOST_WEIGHT = 200.0  # steps; beyond it the average forgets old ones
 MOST_KINDS = 64
 SETTLED = 8.0  # steps
+MOVED = 0.05  # relative change of an average that makes a fit worth repeating
+SURER = 2.0  # times as many steps behind an average, or more, do so as well
 OUTLIER = 4.0  # times the average of its shape; more is not believed of a single step
 TIMED_ON_DEVICE = 16  # one step in so many, since the host must wait for the device
 
@@ -25,6 +28,7 @@ class Shape:
     nodes: int
     batch_per_gpu: int
     accum_steps: int
+    gpu_type: str | None = None  # not told, or by an older version
 
 
 @dataclass(slots=True)
@@ -48,12 +52,26 @@ class Record:
         self.last_s = at_s
 
 
+class Known(NamedTuple):
+    """A record as it was when a fit was last made from it."""
+
+    weight: float
+    grad_s: float
+    step_s: float
+
+    def outdone_by(self, record: Record) -> bool:
+        """Whether the record now says something else, or says it with more certainty."""
+        times = ((record.grad_s, self.grad_s), (record.step_s, self.step_s))
+        moved = any(abs(log(now_s / then_s)) > MOVED for now_s, then_s in times)
+        return moved or record.weight >= SURER * self.weight
+
+
 @final
 class History:
     """Every shape of step that this job has run in, aged."""
 
     def __init__(self) -> None:
-        self.changes = 0  # so that a fit is made only when there is something new
+        self._fitted: dict[Shape, Known] = {}
         self._clock_s = 0.0
         self._records: dict[Shape, Record] = {}
 
@@ -61,13 +79,26 @@ class History:
         """Take one step."""
         if not 0 < grad_s <= step_s:
             grad_s = min(max(grad_s, 1e-9), step_s)
-        if step_s <= 0:
+        if not 0 < step_s < inf:
             return
         self._clock_s += step_s
-        self.changes += 1
         self._records.setdefault(shape, Record()).add(grad_s, step_s, self._clock_s)
         if len(self._records) > MOST_KINDS:
             del self._records[min(self._records, key=lambda kind: self._records[kind].last_s)]
+
+    @property
+    def news(self) -> bool:
+        """Whether anything has changed since ``fitted`` was called that a fit could learn from."""
+        return any(
+            shape not in self._fitted or self._fitted[shape].outdone_by(record)
+            for shape, record in self._records.items()
+        )
+
+    def fitted(self) -> None:
+        """A fit was made, or tried, from what there is."""
+        self._fitted = {
+            shape: Known(one.weight, one.grad_s, one.step_s) for shape, one in self._records.items()
+        }
 
     def observations(self) -> Observations | None:
         """For the fit; None while nothing was measured."""
@@ -83,6 +114,7 @@ class History:
             grad_s=np.array([r.grad_s for r in records], dtype=np.float64),
             step_s=np.array([r.step_s for r in records], dtype=np.float64),
             weight=np.array(aged, dtype=np.float64),
+            gpu_type=_types(shapes),
         )
 
     def state_dict(self) -> dict[str, Any]:
@@ -92,7 +124,13 @@ class History:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self._clock_s = state["clock_s"]
         self._records = {Shape(**shape): Record(**record) for shape, record in state["rows"]}
-        self.changes += 1
+        self._fitted = {}
+
+
+def _types(shapes: list[Shape]) -> list[str] | None:
+    """The GPU type of each shape; None where one is not known, for it might be any."""
+    told = [shape.gpu_type for shape in shapes if shape.gpu_type is not None]
+    return told if len(told) == len(shapes) else None
 
 
 @final

@@ -7,11 +7,19 @@ from typing import Any, final
 
 from headway.agent.plan import Split
 from headway.agent.timing import History
-from headway.core.model.fit import OPTIMISM, Fit, fit
+from headway.core.model.choice import FITTERS
+from headway.core.model.fit import OPTIMISM, Fit, StepErrors
 from headway.core.model.retune import retune
 from headway.core.model.schedule import first_batch_size
 from headway.core.model.split import Choice, split_batch
-from headway.core.types import BatchContract, BatchMode, JobReport, Placement, ThroughputParams
+from headway.core.types import (
+    BatchContract,
+    BatchMode,
+    JobReport,
+    Placement,
+    ThroughputKind,
+    ThroughputParams,
+)
 
 GROWTH = 4  # at most this much in one change: phi far above the measured batch is a guess
 FIT_SHARE = 0.02  # of the time that fitting may take
@@ -38,14 +46,18 @@ class Tuner:
         workers: int,
         nodes: int,
         clock: Callable[[], float],
+        gpu_type: str | None = None,
+        throughput: str = "linear",
     ) -> None:
         self.tunes = tunes and contract.adapts
         self.fit = Fit()
+        self.fits = 0  # how often one was made, or tried
+        self._fitter = FITTERS[throughput]
         self._contract = contract
         self._workers = workers
         self._at = Placement(workers, nodes)
+        self._gpu_type = gpu_type
         self._clock = clock
-        self._fitted_changes = -1
         self._next_fit_s = 0.0
 
     def start(self, batch_size: int, *, frozen: bool = False) -> Split:
@@ -58,16 +70,17 @@ class Tuner:
         return Split(choice.batch_size, self._workers, choice.batch_per_gpu)
 
     def refit(self, history: History) -> None:
-        """Fit theta_sys if there is something new and the last fit is long enough ago."""
+        """Fit theta_sys if something changed and the last fit is long enough ago."""
         now_s = self._clock()
-        if history.changes == self._fitted_changes or now_s < self._next_fit_s:
+        if now_s < self._next_fit_s or not history.news:
             return
         observations = history.observations()
         if observations is None:
             return
         last = self.fit if isfinite(self.fit.error) else None
-        self.fit = fit(observations, last, optimism=OPTIMISM)
-        self._fitted_changes = history.changes
+        self.fit = self._fitter(observations, last, optimism=OPTIMISM)
+        self.fits += 1
+        history.fitted()
         after_s = self._clock()
         self._next_fit_s = after_s + (after_s - now_s) / FIT_SHARE
 
@@ -85,17 +98,30 @@ class Tuner:
         if samples is not None:
             most = min(most, samples)
         report = self._as_report(split, noise_scale)
-        found = retune(self._contract, report, self._at, now, most_batch_size=most)
+        found = retune(
+            self._contract, report, self._at, now, gpu_type=self._gpu_type, most_batch_size=most
+        )
         if found is None:
             return None
         better = Split(found.choice.batch_size, self._workers, found.choice.batch_per_gpu)
         return Change(better, found.gain, found.goodput_per_s)
 
+    def step_errors(self, split: Split) -> StepErrors:
+        """How well the time of such a step is known, here and on twice the GPUs."""
+        return self.fit.step_errors(
+            self._at,
+            batch_per_gpu=split.batch_per_gpu,
+            accum_steps=split.accum_steps,
+        )
+
     def state_dict(self) -> dict[str, Any]:
-        return {"params": asdict(self.fit.params), "error": self.fit.error}
+        params = asdict(self.fit.params)
+        # plain values only: a checkpoint holds nothing that must be imported to be read
+        return {"params": params | {"kind": str(params["kind"])}, "error": self.fit.error}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        params = ThroughputParams(**state["params"])
+        kind = ThroughputKind(state["params"].get("kind", ThroughputKind.LINEAR))
+        params = ThroughputParams(**state["params"] | {"kind": kind})
         self.fit = Fit(params=params, error=state["error"], message="from the checkpoint")
 
     def _as_report(self, split: Split, noise_scale: float | None) -> JobReport:
@@ -106,6 +132,7 @@ class Tuner:
             batch_per_gpu=split.batch_per_gpu,
             accum_steps=split.accum_steps,
             batch_size=split.batch_size,
+            grad_by_type=self.fit.grad_by_type,
         )
 
 

@@ -48,7 +48,7 @@ def compare_command(
 
     WORKLOAD is a file in any known format, or pollux-mix (with options, as in
     pollux-mix:jobs=320,hours=8): jobs that are drawn anew for each seed. A file has the
-    same jobs for every seed; then only what policies and sim.noise draw differs.
+    same jobs for every seed; then only what policies and the simulator draw differs.
     """
     seeds = _seeds(count, named)
     _writable(report)
@@ -109,7 +109,7 @@ def _said(scenario: Scenario, runs: Runs) -> Sequence[str]:
     if not scenario.draws_jobs:
         said.append(
             f"{Path(scenario.workload).name} has the same jobs for every seed; only what policies "
-            "and sim.noise draw by chance differs"
+            "and the simulator draw by chance differs"
         )
     same = [
         policy

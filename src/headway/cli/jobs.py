@@ -157,8 +157,20 @@ def _facts(job: Fields) -> list[tuple[str, str]]:
     if job["report"]:
         facts.append(("noise", _number(job["report"]["noise_scale"])))
         facts.append(("metric", _number(job["report"]["metric"])))
+        facts.append(("speed", _speed(job["report"])))
     command = job["spec"]["launch"]["command"] if job["spec"]["launch"] else []
     return [*facts, ("command", " ".join(command))]
+
+
+def _speed(report: Fields) -> str:
+    """Which model foretells it, how well, and what is wrong with that."""
+    said = [report["throughput"]["kind"]]
+    for error, where in (("step_error", "here"), ("step_error_doubled", "on twice the GPUs")):
+        value = report.get(error)
+        said.append(f"{where} " + ("untried" if value is None else f"±{100 * value:.2g} %"))
+    if report.get("fit_trouble"):
+        said.append(f"last fit failed: {report['fit_trouble']}")
+    return ", ".join(said)
 
 
 def shortened(history: list[Fields]) -> list[Fields]:

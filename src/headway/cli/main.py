@@ -25,6 +25,7 @@ COMMANDS = {  # name -> (module, what it does in one line)
     "show": ("headway.cli.jobs", "Show one job in full."),
     "logs": ("headway.cli.jobs", "Print what a job has printed."),
     "cancel": ("headway.cli.jobs", "Cancel a job."),
+    "nodes": ("headway.cli.nodes", "List nodes, their GPUs, and who holds them."),
     "demo": ("headway.cli.demo", "Run real training jobs under the scheduler on this machine."),
 }
 

@@ -9,8 +9,10 @@ from typing import Any
 
 import click
 
+from headway.cli.tenants import read_tenants, tenants_option
 from headway.core.errors import InvalidInputError
-from headway.core.policy import DEFAULT, make
+from headway.core.model.choice import FITTERS
+from headway.core.policy import DEFAULT, has_setting, make
 from headway.sim.cluster import Cluster, parse_cluster
 from headway.sim.driver import Setup, fitted
 from headway.sim.generate import generate, is_generator
@@ -21,7 +23,13 @@ from headway.traces.sniff import read_profiles, read_workload
 
 MOST_S = 1e7  # of a round or a restart; virtual time goes on round by round
 SIMULATOR = "sim"  # whose settings, beside the policies', --set may name
-SIMULATOR_SETTINGS = ("noise", "models")
+NUMBERS: Mapping[str, float] = {  # of the simulator, and their largest values; the least is 0
+    "noise": 1.0,
+    "interference": 0.95,
+    "restart_spread": 2.0,
+    "provision_s": MOST_S,
+}
+SIMULATOR_SETTINGS = (*NUMBERS, "models", "throughput")
 Settings = Mapping[str, Mapping[str, str]]
 
 OPTIONS = (
@@ -34,7 +42,7 @@ OPTIONS = (
         "policies",
         multiple=True,
         default=(DEFAULT,),
-        help="May be given several times.",
+        help="May be given several times; NAME+goodput or NAME+throughput scales the cluster.",
     ),
     click.option(
         "--profiles",
@@ -51,8 +59,9 @@ OPTIONS = (
         "settings",
         multiple=True,
         metavar="NAME.KEY=VALUE",
-        help="A setting of a policy (pollux.p=-1) or of the simulator (sim.noise=0.05).",
+        help="A setting of a policy (pollux.p=-1) or of the simulator (sim.interference=0.25).",
     ),
+    tenants_option,
 )
 
 
@@ -74,22 +83,33 @@ class Scenario:
         """Whether each seed makes other jobs; a file has the same ones for all."""
         return is_generator(self.workload)
 
+    @property
+    def most_nodes(self) -> int:
+        """To which any of the policies may scale the cluster; 0 where none does."""
+        traits = [contender.policy.traits for contender in self.contenders]
+        return max((each.most_nodes or 0 for each in traits), default=0)
+
     def setup(self, seed: int) -> Setup:
         """The same for every policy.
 
         Raises:
-            InvalidInputError: a seed below 0, or a workload that cannot be had.
+            InvalidInputError: a seed below 0, a workload that cannot be had, or a cluster that
+                knows speeds of profiles that do not exist.
         """
         if seed < 0:
             raise InvalidInputError(f"--seed must not be negative, not {seed}")
+        jobs = self._jobs(seed)
+        self.cluster.hardware.check(jobs.profiles, f"--cluster {self.cluster.name}")
         return Setup(
-            workload=fitted(self._jobs(seed), self.cluster),
+            workload=fitted(jobs, self.cluster, self.most_nodes),
             cluster=self.cluster,
             round_s=self.round_s,
             restart_s=self.restart_s,
             seed=seed,
-            noise=_noise(self.settings[SIMULATOR]),
+            most_nodes=self.most_nodes,
+            throughput=_throughput(self.settings[SIMULATOR]),
             oracle_models=_oracle_models(self.settings[SIMULATOR]),
+            **numbers(self.settings[SIMULATOR]),
         )
 
     def _jobs(self, seed: int) -> Workload:
@@ -116,9 +136,12 @@ def scenario_options(command: Callable[..., None]) -> Callable[..., None]:
         round_s: float,
         restart_s: float,
         settings: tuple[str, ...],
+        tenants: Path | None,
         **others: Any,
     ) -> None:
         chosen = parse_settings(settings, policies)
+        if tenants is not None:
+            chosen = with_tenants(chosen, read_tenants(tenants))
         scenario = Scenario(
             workload=workload,
             contenders=_contenders(policies, chosen),
@@ -156,6 +179,22 @@ def parse_settings(settings: Sequence[str], policies: Sequence[str]) -> Settings
             raise InvalidInputError(f"--set {text}: the simulator has no {key!r}; it has {known}")
         found[name][key] = value
     return found
+
+
+def with_tenants(settings: Settings, table: str) -> Settings:
+    """The same for every policy that knows tenants; ``--set`` goes before.
+
+    Raises:
+        InvalidInputError: none of them does.
+    """
+    knowing = [name for name in settings if name != SIMULATOR and has_setting(name, "tenants")]
+    if not knowing:
+        others = ", ".join(name for name in settings if name != SIMULATOR)
+        raise InvalidInputError(f"--tenants: {others} does not weigh tenants; add --policy pollux")
+    return {
+        name: {"tenants": table, **own} if name in knowing else own
+        for name, own in settings.items()
+    }
 
 
 def facts(setup: Setup) -> Mapping[str, str]:
@@ -204,15 +243,35 @@ def _seconds(option: str, value: float, *, least: float) -> float:
     return value
 
 
-def _noise(settings: Mapping[str, str]) -> float:
-    text = settings.get("noise", "0")
-    try:
-        noise = float(text)
-    except ValueError:
-        noise = math.nan
-    if not 0 <= noise <= 1:
-        raise InvalidInputError(f"--set sim.noise must be a number from 0 to 1, not {text!r}")
-    return noise
+def numbers(settings: Mapping[str, str]) -> dict[str, float]:
+    """Fields of ``Setup``.
+
+    Raises:
+        InvalidInputError: no number, or one beyond sense.
+    """
+    found = {}
+    for key, most in NUMBERS.items():
+        if key not in settings:
+            continue
+        text = settings[key]
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not 0 <= value <= most:
+            raise InvalidInputError(
+                f"--set sim.{key} must be a number from 0 to {most:g}, not {text!r}"
+            )
+        found[key] = value
+    return found
+
+
+def _throughput(settings: Mapping[str, str]) -> str:
+    text = settings.get("throughput", "linear")
+    if text not in FITTERS:
+        known = ", ".join(FITTERS)
+        raise InvalidInputError(f"--set sim.throughput must be one of {known}; not {text!r}")
+    return text
 
 
 def _oracle_models(settings: Mapping[str, str]) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headway.cli.output import print_json
+from headway.cli.tenants import read_tenants, tenants_option
 from headway.core.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -20,10 +21,11 @@ if TYPE_CHECKING:
 @click.option("--state", metavar="DIR", help="Event log, token and job directories.")
 @click.option("--slots", type=int, help="GPUs to use, or CPU slots where there is no GPU.  [all]")
 @click.option("--engine", help="Where jobs run: local, or memory (nowhere, to try things out).")
-@click.option("--policy", help="Who decides.")
+@click.option("--policy", help="Who decides; +goodput scales the cluster, where the engine can.")
 @click.option(
     "--set", "set", multiple=True, metavar="POLICY.SETTING=VALUE", help="As in pollux.p=-1."
 )
+@tenants_option
 @click.option("--round-s", type=float, help="Seconds from one decision to the next.  [60]")
 @click.option("--seed", type=int, help="Of the policy's dice.")
 @click.option("--stop-jobs", is_flag=True, default=None, help="At the end, stop all jobs too.")
@@ -51,6 +53,8 @@ def serve_command(config: Path | None, as_json: bool, **options: Any) -> None:
         config = Path(os.environ["HEADWAY_CONFIG"])
     if options["state"] is not None:
         options["state"] = Path(options["state"]).expanduser().absolute()
+    if options["tenants"] is not None:
+        options["tenants"] = read_tenants(options["tenants"])
     settings = load(options, os.environ, config)
     serve(settings, _announce_json if as_json else _announce)
 

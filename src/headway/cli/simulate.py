@@ -10,6 +10,7 @@ from headway.cli.output import print_json, print_table
 from headway.cli.progress import progress
 from headway.cli.scenario import Scenario, facts, notes, scenario_options, warnings
 from headway.report import comparison
+from headway.report.table import number
 from headway.sim.results import Result, run_all
 
 
@@ -51,4 +52,13 @@ def _print(results: Sequence[Result]) -> None:
     """A column for each policy: there are more figures than policies, and 80 columns of text."""
     table = comparison({result.policy: result.summary for result in results})
     (head, *policies), *figures = zip(table.columns, *table.rows, strict=True)
-    print_table((head, *policies), figures, right=policies)
+    print_table((head, *policies), [*figures, *_tenants(results)], right=policies)
+
+
+def _tenants(results: Sequence[Result]) -> list[tuple[str, ...]]:
+    """GPU-hours of each tenant, where there are several."""
+    names = [tenant.tenant for tenant in results[0].tenants]
+    if len(names) < 2:
+        return []
+    hours = [[number(tenant.gpu_hours) for tenant in result.tenants] for result in results]
+    return [(f"GPU-h {name}", *cells) for name, *cells in zip(names, *hours, strict=True)]

@@ -19,11 +19,13 @@ from headway.core.batch import (
     ScheduledBatch,
 )
 from headway.core.ids import JobId, NodeId
+from headway.core.scale import Scaling
+from headway.core.theta import GradTime, Locality, ThroughputKind, ThroughputParams
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
-# re-exported for annotations such as Float64[FloatArray, " jobs"]; the batch contract's own file
+# re-exported: for annotations such as Float64[FloatArray, " jobs"], and what has a file of its own
 __all__ = [
     "BatchChange",
     "BatchContract",
@@ -31,9 +33,13 @@ __all__ = [
     "BatchRule",
     "ChangeCode",
     "Float64",
+    "GradTime",
     "Int64",
+    "Locality",
     "RuleName",
     "ScheduledBatch",
+    "ThroughputKind",
+    "ThroughputParams",
 ]
 
 
@@ -45,6 +51,7 @@ class Node:
     gpus: int
     gpu_type: str = "gpu"
     rack: str | None = None
+    speed: float = 1.0  # nominal, of its GPU type against the others; a guess until a job reports
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +60,13 @@ class Placement:
 
     gpus: int
     nodes: int
+    racks: int = 1  # 1 where nothing is known of racks
+
+    @property
+    def locality(self) -> Locality:
+        if self.nodes <= 1:
+            return Locality.ONE_NODE
+        return Locality.SEVERAL_RACKS if self.racks > 1 else Locality.ONE_RACK
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,23 +152,10 @@ class JobSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ThroughputParams:
-    """theta_sys (Pollux, Eqn. 8-11)."""
-
-    alpha_grad_s: float
-    beta_grad_s: float  # for each example of the per-GPU batch
-    alpha_local_s: float  # two GPUs of one node
-    beta_local_s: float  # each further GPU on that node
-    alpha_node_s: float  # two GPUs on different nodes
-    beta_node_s: float  # each further GPU
-    gamma: float  # 1: no overlap of computation and synchronisation; 10: all but complete
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class JobReport:
     """What a job's agent says about it; all that a policy may know of its speed."""
 
-    throughput: ThroughputParams
+    throughput: ThroughputParams  # T_grad as on the GPUs that it holds
     noise_scale: float | None  # phi in examples; None: no estimate yet
     progress_examples: float  # scale-invariant examples done
     batch_per_gpu: int  # m
@@ -167,6 +168,10 @@ class JobReport:
     loss: float | None = None
     samples: int = 0  # examples read so far
     epoch: int = 0
+    grad_by_type: tuple[GradTime, ...] = ()  # on each type that it ran on, where types are told
+    step_error: float | None = None  # relative standard error of a step as predicted, here
+    step_error_doubled: float | None = None  # on twice the GPUs; None: nothing like it was tried
+    fit_trouble: str = ""  # why the last fit failed; what is said of the speed is older then
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,6 +202,8 @@ class Snapshot:
     arrivals: int = 0  # counters that tell a planning policy whether its plan is stale
     departures: int = 0
     changes: int = 0  # nodes that came or went, batch sizes that changed
+    nodes_wanted: int | None = None  # those asked for; None: nobody has asked for a number
+    nodes_leaving: tuple[NodeId, ...] = ()  # told to go and still there
 
     @property
     def gpus(self) -> int:
@@ -235,6 +242,7 @@ class Decision:
     objective: float | None = None  # what the policy maximised, where it maximises something
     gap: float | None = None  # relative distance to the proven bound; 0 when optimal
     solver: Mapping[str, float] = field(default_factory=dict)  # counts: nodes, iterations, columns
+    scaling: Scaling | None = None  # the wanted size of the cluster; None: whatever it is
 
     def of(self, job_id: JobId) -> Allocation:
         return self.allocations.get(job_id, NOTHING)
@@ -243,3 +251,17 @@ class Decision:
 def total_gpus(nodes: Iterable[Node]) -> int:
     """GPUs of a cluster."""
     return sum(node.gpus for node in nodes)
+
+
+def widest(nodes: Iterable[Node]) -> int:
+    """The most GPUs of one type, so the most that a job can hold: it never has two types."""
+    gpus: dict[str, int] = {}
+    for node in nodes:
+        gpus[node.gpu_type] = gpus.get(node.gpu_type, 0) + node.gpus
+    return max(gpus.values(), default=0)
+
+
+def placement_on(nodes: Mapping[NodeId, Node], allocation: Allocation) -> Placement:
+    """The shape of an allocation where the racks of nodes are known; unknown ones are one rack."""
+    racks = {nodes[node_id].rack for node_id, _ in allocation.per_node}
+    return Placement(allocation.gpus, len(allocation.per_node), max(len(racks), 1))

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from headway.core.control.commands import Command, RunJob
+from headway.core.control.commands import Command, JobCommand, RunJob, ScaleCluster
 from headway.core.control.events import Event
+from headway.core.errors import UnavailableError
 from headway.core.ids import JobId
 from headway.core.types import Node
 from headway.protocol.messages import AgentReport, Directive
@@ -22,7 +23,7 @@ class Engine(Protocol):
         """The nodes it has now."""
         ...
 
-    def apply(self, command: Command) -> None:
+    def apply(self, command: JobCommand) -> None:
         """Begin to make a command true; never waits for it."""
         ...
 
@@ -49,3 +50,29 @@ class Engine(Protocol):
     def close(self, *, stop_jobs: bool) -> None:
         """Let go; with ``stop_jobs`` nothing is left running."""
         ...
+
+
+class Provider(Protocol):
+    """Who adds nodes to an engine and takes them away; an engine without one cannot scale."""
+
+    def scale(self, command: ScaleCluster) -> None:
+        """Begin to make a command true; the nodes that come and go are told by ``observe``.
+
+        A node that leaves does so when no worker is left on it. Applying a command whose key was
+        applied before does nothing.
+        """
+        ...
+
+
+def carry(command: Command, engine: Engine, provider: Provider | None) -> None:
+    """Give a command to whom it is for.
+
+    Raises:
+        UnavailableError: nobody can add or remove nodes.
+    """
+    if not isinstance(command, ScaleCluster):
+        engine.apply(command)
+    elif provider is None:
+        raise UnavailableError("the engine can neither add nor remove nodes")
+    else:
+        provider.scale(command)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import final
 
-from headway.core.control.commands import Command, RunJob, StopJob, StopReason
+from headway.core.control.commands import JobCommand, RunJob, StopJob, StopReason
 from headway.core.control.events import Event, JobFailed, JobFinished, JobStarted, JobStopped
 from headway.core.errors import HeadwayError
 from headway.core.ids import JobId, NodeId
@@ -17,6 +17,7 @@ from headway.core.types import Node
 from headway.engines.localjob import AT_THE_END, MARGIN_S, LocalJob, go_home, last_word, told
 from headway.engines.processes import Agent, marked
 from headway.engines.slots import Slots, SlotTable
+from headway.protocol.environment import GPU_TYPE
 from headway.protocol.jobdir import JobDir
 from headway.protocol.messages import AgentPhase, AgentReport, Directive
 
@@ -42,7 +43,7 @@ class LocalEngine:
         """``environment`` says where the service is; ``linger_s``: how long an idle agent stays."""
         self._jobs_dir = state_dir.resolve() / "jobs"
         self._slots = slots
-        self._environment = dict(environment)
+        self._environment = {**environment, GPU_TYPE: slots.gpu_type}
         self._grace_s = grace_s
         self._term_s = term_s
         self._linger_s = linger_s
@@ -62,7 +63,7 @@ class LocalEngine:
         """Slots in use, by job; a slot is in use until its last process is gone."""
         return self._table.holds()
 
-    def apply(self, command: Command) -> None:
+    def apply(self, command: JobCommand) -> None:
         """Begin to make a command true; it goes on in ``hear`` and ``observe``."""
         job_id = command.job.job_id if isinstance(command, RunJob) else command.job_id
         applied = self._applied.setdefault(job_id, set())
@@ -122,8 +123,7 @@ class LocalEngine:
 
     def _adopt(self, job: LocalJob) -> None:
         job.agent = Agent.recorded(job.where.agent())
-        record = job.where.slots()
-        if record is not None:
+        if (record := job.where.slots()) is not None:
             self._table.keep(job.job_id, record.held)
             job.directive = Directive(
                 generation=record.generation, slots=record.slots, adapts=record.adapts

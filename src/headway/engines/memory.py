@@ -5,8 +5,16 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import final
 
-from headway.core.control.commands import Command, RunJob, StopJob
-from headway.core.control.events import Event, JobFailed, JobFinished, JobStarted, JobStopped
+from headway.core.control.commands import JobCommand, RunJob, ScaleCluster, StopJob
+from headway.core.control.events import (
+    Event,
+    JobFailed,
+    JobFinished,
+    JobStarted,
+    JobStopped,
+    NodeJoined,
+    NodeLost,
+)
 from headway.core.ids import JobId, NodeId
 from headway.core.types import Node
 from headway.protocol.messages import AgentPhase, AgentReport, Directive
@@ -18,6 +26,7 @@ class MemoryEngine:
     """For tests and twins: a command is true as soon as it is given and there is room."""
 
     _nodes: tuple[Node, ...]
+    _leaving: frozenset[NodeId] = frozenset()
     _applied: set[str] = field(default_factory=set)
     _running: dict[JobId, RunJob] = field(default_factory=dict)
     _waiting: dict[JobId, RunJob] = field(default_factory=dict)
@@ -27,7 +36,7 @@ class MemoryEngine:
         """The nodes it was given."""
         return self._nodes
 
-    def apply(self, command: Command) -> None:
+    def apply(self, command: JobCommand) -> None:
         """Make a command true now, or when other jobs have made room."""
         if command.key in self._applied:
             return
@@ -36,6 +45,19 @@ class MemoryEngine:
             self._stop(command)
         else:
             self._waiting[command.job.job_id] = command
+        self._start_what_fits()
+
+    def scale(self, command: ScaleCluster) -> None:
+        """Nodes like its first come at once; one that leaves goes when no job runs on it."""
+        if command.key in self._applied:
+            return
+        self._applied.add(command.key)
+        self._leaving = frozenset(command.leaving) & {node.node_id for node in self._nodes}
+        more = command.nodes + len(self._leaving) - len(self._nodes)
+        for number in range(more):
+            node_id = NodeId(f"{self._nodes[0].node_id}-{command.generation}-{number}")
+            self._nodes += (replace(self._nodes[0], node_id=node_id),)
+            self._events.append(NodeJoined(at_s=0.0, node=self._nodes[-1]))
         self._start_what_fits()
 
     def adopt(self, wanted: Sequence[RunJob]) -> None:
@@ -115,6 +137,14 @@ class MemoryEngine:
             started = JobStarted(at_s=0.0, job_id=run.job.job_id, generation=run.generation)
             self._events.append(started)
             fitting = [run for run in self._waiting.values() if self._fits(run)]
+        self._let_go()
+
+    def _let_go(self) -> None:
+        held = {node for run in self._running.values() for node, _ in run.allocation.per_node}
+        gone = self._leaving - held
+        self._leaving -= gone
+        self._nodes = tuple(node for node in self._nodes if node.node_id not in gone)
+        self._events += [NodeLost(at_s=0.0, node_id=node_id) for node_id in sorted(gone)]
 
     def _fits(self, run: RunJob) -> bool:
         others = [other for key, other in self._running.items() if key != run.job.job_id]

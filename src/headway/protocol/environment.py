@@ -9,9 +9,11 @@ URL = "HEADWAY_URL"  # where the service listens; the agent looks again in URL_F
 URL_FILE = "HEADWAY_URL_FILE"  # rewritten by a service that restarts on another port
 TOKEN_FILE = "HEADWAY_TOKEN_FILE"
 JOB_FILE = "HEADWAY_JOB_FILE"  # the JobSpec as JSON; every process of the job carries this
+GPU_TYPE = "HEADWAY_GPU_TYPE"  # of the node; workers have it too, and report their speed on it
 
 # the agent, from the owner of the job
 WARM = "HEADWAY_WARM"  # 0: do not import torch before the workers are forked
+THROUGHPUT = "HEADWAY_THROUGHPUT"  # linear (default), collective or best: what is fitted
 
 # a worker, from its agent
 ORDERS = "HEADWAY_ORDERS"  # path of a file with WorkerOrders; absent: not under a scheduler

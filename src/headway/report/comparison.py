@@ -43,6 +43,7 @@ COLUMNS = (
     Column(title="GPUs used", of=lambda summary: summary.utilisation, digits=2, better=max),
     Column(title="restarts", of=lambda summary: summary.restarts),
     Column(title="GPU-h", of=lambda summary: summary.gpu_hours),
+    Column(title="node-h", of=lambda summary: summary.node_hours),
 )
 READINGS = (  # suffix of the summary's fields, and what the run is held against
     ("", "fluid egalitarian cluster"),

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from headway.core.control.commands import Command, RunJob, StopJob, StopReason
+from headway.core.control.commands import Command, RunJob, ScaleCluster, StopJob, StopReason
 from headway.core.control.events import (
     Event,
     JobCancelled,
@@ -19,6 +19,7 @@ from headway.core.control.events import (
 from headway.core.control.lifecycle import Phase
 from headway.core.control.state import JobState, State
 from headway.core.control.step import run_of
+from headway.core.policy.base import Traits
 from headway.core.types import Node
 from headway.protocol.messages import AgentPhase, AgentReport
 
@@ -49,11 +50,13 @@ def still_holds(state: State[Any], command: Command) -> bool:
         case RunJob():
             job = state.jobs.get(command.job.job_id)
             return job is not None and job.generation == command.generation and job.phase.holds
+        case ScaleCluster():
+            return state.scalings == command.generation and state.scaling is not None
 
 
-def wanted(state: State[Any], *, adapts: bool) -> tuple[RunJob, ...]:
+def wanted(state: State[Any], traits: Traits) -> tuple[RunJob, ...]:
     """What must run by the decisions made so far."""
-    return tuple(run_of(job, adapts=adapts) for job in state.jobs.values() if job.phase.holds)
+    return tuple(run_of(job, traits) for job in state.jobs.values() if job.phase.holds)
 
 
 def node_events(state: State[Any], nodes: Iterable[Node], now_s: float) -> tuple[Event, ...]:

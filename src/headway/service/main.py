@@ -20,7 +20,7 @@ from headway.core.errors import InvalidInputError, UnavailableError
 from headway.core.ids import NodeId
 from headway.core.policy import make
 from headway.core.types import Node
-from headway.engines.base import Engine
+from headway.engines.base import Engine, Provider
 from headway.engines.local import LocalEngine
 from headway.engines.memory import MemoryEngine
 from headway.engines.slots import Slots
@@ -63,9 +63,14 @@ def serve(settings: Settings, announce: Callable[[Ready], None]) -> None:
         held.callback(settings.address_file.unlink, missing_ok=True)
         store = SqlStore.at(settings.database)
         held.callback(store.close)
-        engine = _engine(settings, url)
+        engine, provider = _engine(settings, url)
+        if provider is None and policy.traits.most_nodes is not None:
+            raise InvalidInputError(
+                f"policy {settings.policy} scales the cluster, and the engine {settings.engine} can"
+                " neither add nor remove nodes; choose a policy without +"
+            )
         held.callback(lambda: engine.close(stop_jobs=settings.stop_jobs and stop.is_set()))
-        runner = Runner(_parts(settings, store, engine, policy))
+        runner = Runner(replace(_parts(settings, store, engine, policy), provider=provider))
         held.callback(runner.close)
         runner.open()
         desk = Desk(
@@ -103,8 +108,8 @@ def _parts(settings: Settings, store: SqlStore, engine: Engine, policy: Any) -> 
     )
 
 
-def _local(settings: Settings, url: str) -> Engine:
-    """Processes of this machine."""
+def _local(settings: Settings, url: str) -> tuple[Engine, Provider | None]:
+    """Processes of this machine, which stays the only one."""
     slots = Slots.found(cpu_slots=settings.slots or os.cpu_count() or 1)
     if slots.devices and settings.slots is not None:
         devices = slots.devices[: settings.slots]
@@ -114,18 +119,20 @@ def _local(settings: Settings, url: str) -> Engine:
         URL_FILE: str(settings.url_file),
         TOKEN_FILE: str(settings.token_file),
     }
-    return LocalEngine(settings.state, slots, environment=environment)
+    return LocalEngine(settings.state, slots, environment=environment), None
 
 
-def _memory(settings: Settings, url: str) -> Engine:
+def _memory(settings: Settings, url: str) -> tuple[Engine, Provider | None]:
     """Jobs are remembered and never run; to try the API out."""
-    return MemoryEngine((Node(node_id=NodeId("memory"), gpus=settings.slots or 4),))
+    engine = MemoryEngine((Node(node_id=NodeId("memory"), gpus=settings.slots or 4),))
+    return engine, engine
 
 
-ENGINES: dict[str, Callable[[Settings, str], Engine]] = {"local": _local, "memory": _memory}
+Build = Callable[[Settings, str], tuple[Engine, Provider | None]]
+ENGINES: dict[str, Build] = {"local": _local, "memory": _memory}
 
 
-def _engine(settings: Settings, url: str) -> Engine:
+def _engine(settings: Settings, url: str) -> tuple[Engine, Provider | None]:
     if settings.engine not in ENGINES:
         known = ", ".join(sorted(ENGINES))
         raise InvalidInputError(f"unknown engine {settings.engine!r}; choose one of {known}")

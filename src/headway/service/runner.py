@@ -27,7 +27,7 @@ from headway.core.control.step import records, step
 from headway.core.errors import HeadwayError, UnavailableError
 from headway.core.ids import JobId
 from headway.core.policy.base import Policy
-from headway.engines.base import Engine
+from headway.engines.base import Engine, Provider, carry
 from headway.protocol.messages import AgentReport, Directive
 from headway.protocol.news import news
 from headway.service import judge
@@ -53,6 +53,7 @@ class Parts(Generic[Memory]):
     rng: np.random.Generator
     clock: Callable[[], float]
     report_log_s: float = 5.0
+    provider: Provider | None = None  # without one no policy may scale the cluster
 
 
 @final
@@ -145,8 +146,7 @@ class Runner(Generic[Memory]):
             self._take(replace(parts.opening, at_s=now_s))
         for event in judge.node_events(self._state, parts.engine.nodes(), now_s):
             self._take(event)
-        adapts = parts.policy.traits.adapts_batch_size
-        parts.engine.adopt(judge.wanted(self._state, adapts=adapts))
+        parts.engine.adopt(judge.wanted(self._state, parts.policy.traits))
         self._retry = True
         self._apply_pending()
         for stop in judge.leaving(self._state):
@@ -281,7 +281,7 @@ class Runner(Generic[Memory]):
             return True  # a later one has taken its place
         try:
             with self._hands:
-                self._parts.engine.apply(command)
+                carry(command, self._parts.engine, self._parts.provider)
         except Exception as error:  # noqa: BLE001 - the loop goes on
             self._stumble(f"{command.key} could not be applied", error)
             return False

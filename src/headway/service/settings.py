@@ -7,11 +7,13 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from headway.core.errors import InvalidInputError
-from headway.core.policy import DEFAULT
+from headway.core.policy import DEFAULT, has_setting
+from headway.core.policy.shares import tenants_text
 from headway.service.paths import ADDRESS, TOKEN, default_state_dir
 
 PREFIX = "HEADWAY_"
 MAX_SLOTS = 4096  # policies keep a column for each
+_TABLES = ("set", "tenants")  # of the file and the options, not fields of Settings
 _SECONDS = ("round_s", "poll_s", "report_log_s")
 _KINDS: Mapping[str, type] = {
     **dict.fromkeys(("port", "slots", "seed"), int),
@@ -90,12 +92,28 @@ def load(
         for key in sorted(known - {"policy_settings"})
         if PREFIX + key.upper() in env
     }
-    given = {key: _parsed(key, text) for key, text in texts.items() if key != "set"}
-    given |= {key: value for key, value in options.items() if value is not None and key != "set"}
+    given = {key: _parsed(key, text) for key, text in texts.items() if key not in _TABLES}
+    given |= {
+        key: value for key, value in options.items() if value is not None and key not in _TABLES
+    }
     given.setdefault("state", default_state_dir(env))
     made = replace(Settings(state=Path()), **given)  # type: ignore[arg-type]
     pairs = (*_pairs(texts.get("set", {})), *_pairs(options.get("set") or {}))
-    return replace(made, policy_settings=_for_policy(made.policy, dict(pairs)))
+    tenants = _tenants(made.policy, options.get("tenants") or texts.get("tenants"))
+    return replace(made, policy_settings=tenants | _for_policy(made.policy, dict(pairs)))
+
+
+def _tenants(policy: str, table: object) -> dict[str, str]:
+    """The setting of a policy that weighs tenants: a table of the file, or the option's text."""
+    if table is None:
+        return {}
+    if not has_setting(policy, "tenants"):
+        raise InvalidInputError(f"tenants: the policy {policy} does not weigh them; take pollux")
+    if isinstance(table, Mapping):
+        return {"tenants": tenants_text(table)}
+    if not isinstance(table, str):
+        raise InvalidInputError("tenants must be a table, as in vision = 2")
+    return {"tenants": table}
 
 
 def _pairs(value: object) -> tuple[tuple[str, str], ...]:
@@ -130,7 +148,7 @@ def _file(path: Path) -> dict[str, object]:
         raise InvalidInputError(f"config {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInputError(f"config {path}: {error}") from None
-    known = ({f.name for f in fields(Settings)} - {"policy_settings"}) | {"set"}
+    known = ({f.name for f in fields(Settings)} - {"policy_settings"}) | {*_TABLES}
     for key in texts:
         if key not in known:
             close = ", ".join(get_close_matches(key, known) or sorted(known))

@@ -12,8 +12,9 @@ import numpy as np
 
 from headway.core.control.events import Event, JobReported
 from headway.core.ids import JobId
-from headway.core.model.fit import OPTIMISM, Fit, fit
-from headway.core.model.objective import Observations
+from headway.core.model.choice import FITTERS
+from headway.core.model.fit import OPTIMISM, Fit, StepErrors
+from headway.core.model.observations import Observations
 from headway.core.model.retune import LEAST_STEPS
 from headway.core.model.split import Choice, split_batch
 from headway.core.types import ChangeCode, JobReport, Placement
@@ -31,8 +32,8 @@ LEAST_SHARE = 0.05  # of a new measurement in the mean of a configuration, so th
 class Configuration(NamedTuple):
     """What a step time depends on, as far as an agent tells its observations apart."""
 
-    gpus: int
-    nodes: int
+    at: Placement
+    gpu_type: str | None  # None: not told
     batch_per_gpu: int
 
 
@@ -70,14 +71,17 @@ class SimulatedAgents:
         listening: bool,
         noise: float,
         rng: np.random.Generator,
+        throughput: str = "linear",
         oracle: Oracle | None = None,
     ) -> None:
         self._listening = listening  # whether anything depends on what agents learn
         self._noise = noise
         self._rng = rng
+        self._fitter = FITTERS[throughput]
         self._oracle = oracle  # where agents need not learn how fast their jobs are
         self._minds: dict[JobId, Mind] = {}
         self._fits: dict[object, Fit] = {}
+        self._step_errors: dict[object, StepErrors] = {}
         self._tuner = Tuner()
 
     def start(self, job: JobTruth, *, adapts: bool) -> None:
@@ -92,8 +96,6 @@ class SimulatedAgents:
         """The batch change that came with the allocation, if the batch size changed."""
         mind = self._minds[job.spec.job_id]
         mind.wakes_s = at_s + _ripens_s(job) if self._listening else math.inf
-        if job.spec.batch.follows:
-            mind.wakes_s = job.own_change_s()
         ran, now, gpus = mind.ran, job.choice, mind.gpus
         mind.ran, mind.gpus = now, job.allocation.gpus
         if ran is None or now is None or ran.batch_size == now.batch_size:
@@ -102,7 +104,11 @@ class SimulatedAgents:
         return (changed(job, mind, ran, at_s, why, old_gpus=gpus),)
 
     def wakes_s(self, job: JobTruth) -> float:
-        """When it looks again: a few steps after a change, and after each epoch."""
+        """When it looks again: a few steps after a change, and after each epoch; where the batch
+        changes by itself, when it does, which neighbours may put off."""
+        if job.spec.batch.follows and job.choice is not None:
+            due = job.choice.batch_size != job.own_batch_size()
+            return job.at_s if due else job.own_change_s()
         return self._minds[job.spec.job_id].wakes_s
 
     def tune(self, job: JobTruth, at_s: float) -> Sequence[Event]:
@@ -114,9 +120,9 @@ class SimulatedAgents:
             return self._follow(job, mind, ran, at_s)
         frozen = job.spec.batch.frozen(int(job.samples))
         if mind.adapts and not frozen and mind.fit is not None and ran is not None:
-            place = Placement(job.allocation.gpus, len(job.shape))
+            place, gpu_type = _place(job)
             choice, gain = self._tuner.kept_or_better(
-                job.spec.batch, mind.fit.params, mind.noise_scale, place, ran
+                job.spec.batch, mind.fit.params_on(gpu_type), mind.noise_scale, place, ran
             )
             if choice != ran:
                 job.tune(choice)
@@ -133,7 +139,7 @@ class SimulatedAgents:
             return ()
         mind = self._minds[job.spec.job_id]
         self._measure(job, mind)
-        return (JobReported(at_s=at_s, job_id=job.spec.job_id, report=_report(job, mind)),)
+        return (JobReported(at_s=at_s, job_id=job.spec.job_id, report=self._report(job, mind)),)
 
     def _follow(self, job: JobTruth, mind: Mind, ran: Choice, at_s: float) -> Sequence[Event]:
         """The batch size that the job's own schedule or rule asks for now."""
@@ -141,7 +147,6 @@ class SimulatedAgents:
         now = split_batch(batch, job.own_batch_size(), job.allocation.gpus)
         job.tune(now)
         mind.ran = now
-        mind.wakes_s = job.own_change_s()
         if now.batch_size == ran.batch_size:
             return ()
         code = code_of(batch, now.batch_size)
@@ -158,8 +163,8 @@ class SimulatedAgents:
             return split_batch(batch, size, gpus, frozen=True)
         if mind.fit is None or mind.noise_scale is None:
             return split_batch(batch, batch.initial_batch_size, gpus)
-        place = Placement(gpus, len(job.shape))
-        return self._tuner.best(batch, mind.fit.params, mind.noise_scale, place)
+        place, gpu_type = _place(job)
+        return self._tuner.best(batch, mind.fit.params_on(gpu_type), mind.noise_scale, place)
 
     def _measure(self, job: JobTruth, mind: Mind) -> None:
         speed, choice = job.speed, job.choice
@@ -173,7 +178,7 @@ class SimulatedAgents:
             noise_scale *= factors[2]
             mind.noise_scale_error = noise_scale * self._noise
         mind.noise_scale = noise_scale
-        at = Configuration(job.allocation.gpus, len(job.shape), choice.batch_per_gpu)
+        at = Configuration(*_place(job), choice.batch_per_gpu)
         before = mind.seen.pop(at, None)  # so that the latest is the last
         count = mind.counts[at] = mind.counts.get(at, 0) + 1
         if before is not None and self._noise > 0:
@@ -184,10 +189,42 @@ class SimulatedAgents:
 
     def _fit(self, mind: Mind) -> None:
         mind.fitted = dict(mind.seen)
-        key = (tuple(mind.seen.items()), None if mind.fit is None else mind.fit.params)
+        last = None if mind.fit is None else (mind.fit.params, mind.fit.grad_by_type)
+        key = (tuple(mind.seen.items()), last)
         if key not in self._fits:
-            self._fits[key] = fit(_observations(mind.seen), mind.fit, optimism=OPTIMISM)
+            seen = _observations(mind.seen)
+            self._fits[key] = self._fitter(seen, mind.fit, optimism=OPTIMISM)
         mind.fit = self._fits[key]
+
+    def _report(self, job: JobTruth, mind: Mind) -> JobReport:
+        choice, fitted = job.choice or Choice(0, 0, 0), mind.fit or Fit()
+        place, gpu_type = _place(job)
+        key = (fitted.doubt, place, gpu_type, choice)
+        if key not in self._step_errors:
+            self._step_errors[key] = fitted.step_errors(
+                place,
+                batch_per_gpu=choice.batch_per_gpu,
+                accum_steps=choice.accum_steps,
+                gpu_type=gpu_type,
+            )
+        error = self._step_errors[key]
+        return JobReport(
+            throughput=fitted.params_on(gpu_type),
+            noise_scale=mind.noise_scale,
+            progress_examples=job.progress,
+            batch_per_gpu=choice.batch_per_gpu,
+            accum_steps=choice.accum_steps,
+            batch_size=choice.batch_size,
+            restart_s=job.restart_s,
+            fit_error=fitted.error if math.isfinite(fitted.error) else None,
+            noise_scale_error=mind.noise_scale_error,
+            samples=int(job.samples),
+            epoch=job.epoch,
+            grad_by_type=fitted.grad_by_type,
+            step_error=error.here,
+            step_error_doubled=error.doubled,
+            fit_trouble=fitted.trouble,
+        )
 
 
 def _ripens_s(job: JobTruth) -> float:
@@ -206,34 +243,25 @@ def _moved(fitted: Times | None, now: Times) -> bool:
     return any(abs(math.log(new / old)) > MOVED for old, new in zip(fitted, now, strict=True))
 
 
+def _place(job: JobTruth) -> tuple[Placement, str]:
+    """Where it runs and on what type of GPU, as far as its agent is told."""
+    return job.told, job.site.gpu_type
+
+
 def _observations(seen: dict[Configuration, Times]) -> Observations:
-    gpus, nodes, batch = np.array(list(seen), dtype=np.int64).T
+    batch = np.array([one.batch_per_gpu for one in seen], dtype=np.float64)
     pass_s, synced_s = np.array(list(seen.values()), dtype=np.float64).T
     weight = np.ones(len(seen))
     weight[-1] = LATEST_WEIGHT
+    types = [one.gpu_type for one in seen if one.gpu_type is not None]
     return Observations(
-        gpus=gpus,
-        nodes=nodes,
-        batch_per_gpu=batch.astype(np.float64),
+        gpus=np.array([one.at.gpus for one in seen], dtype=np.int64),
+        nodes=np.array([one.at.nodes for one in seen], dtype=np.int64),
+        racks=np.array([one.at.racks for one in seen], dtype=np.int64),
+        batch_per_gpu=batch,
         accum_steps=np.zeros(len(seen)),
         grad_s=pass_s,
         step_s=synced_s,
         weight=weight,
-    )
-
-
-def _report(job: JobTruth, mind: Mind) -> JobReport:
-    choice, fitted = job.choice or Choice(0, 0, 0), mind.fit or Fit()
-    return JobReport(
-        throughput=fitted.params,
-        noise_scale=mind.noise_scale,
-        progress_examples=job.progress,
-        batch_per_gpu=choice.batch_per_gpu,
-        accum_steps=choice.accum_steps,
-        batch_size=choice.batch_size,
-        restart_s=job.restart_s,
-        fit_error=fitted.error if math.isfinite(fitted.error) else None,
-        noise_scale_error=mind.noise_scale_error,
-        samples=int(job.samples),
-        epoch=job.epoch,
+        gpu_type=types if len(types) == len(seen) else None,
     )

@@ -1,5 +1,6 @@
 """A simulated run: virtual time around the scheduler, the same ``step`` that a service runs."""
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,13 +19,16 @@ from headway.core.control.events import (
 from headway.core.control.state import State
 from headway.core.errors import InvalidInputError
 from headway.core.explain.forward import Queue, forward
+from headway.core.ids import JobId
 from headway.core.policy import Policy, Traits
-from headway.core.types import Decision, JobSpec, Snapshot
+from headway.core.policy.probe import usual
+from headway.core.types import Decision, JobSpec, Node, Snapshot, widest
 from headway.sim.agent import SimulatedAgents
 from headway.sim.cluster import Cluster
 from headway.sim.executor import Executor
 from headway.sim.oracle import Oracle
-from headway.sim.truth import Speeds, truths
+from headway.sim.provider import Provider
+from headway.sim.truth import JobTruth, Speeds, truths
 from headway.traces.base import Workload
 
 Record = Callable[[Event], None]
@@ -40,7 +44,17 @@ class Setup:
     restart_s: float = 30.0
     seed: int = 0
     noise: float = 0.0  # standard deviation of the logarithm of what agents measure
+    throughput: str = "linear"  # which models agents fit, one of core.model.choice.FITTERS
+    provision_s: float = 120.0  # until a node that a policy asks for is there
+    most_nodes: int = 0  # to which a policy may scale the cluster
+    interference: float = 0.0  # share of its speed lost by a job that spans nodes beside another
+    restart_spread: float = 0.0  # standard deviation of the logarithm of the jobs' restart delays
     oracle_models: bool = False  # agents have the fit of their whole profile from the start
+
+    @property
+    def largest(self) -> tuple[Node, ...]:
+        """The nodes of the cluster at its largest."""
+        return self.cluster.grown(self.most_nodes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,13 +67,16 @@ class Run:
     outside: tuple[str, ...] = ()  # queries beyond what the profiles measured
 
 
-def fitted(workload: Workload, cluster: Cluster) -> Workload:
-    """The same workload with no job wider than the cluster; notes say which were made narrower.
+def fitted(workload: Workload, cluster: Cluster, most_nodes: int = 0) -> Workload:
+    """The same workload with no job wider than one GPU type; notes say which were made narrower.
+
+    A cluster that policies scale counts with ``most_nodes``.
 
     Raises:
         InvalidInputError: a job that cannot run on so few GPUs.
     """
-    jobs = [_fitted(job, cluster.gpus) for job in workload.jobs]
+    gpus = widest(cluster.grown(most_nodes))
+    jobs = [_fitted(job, gpus) for job in workload.jobs]
     notes = [
         f"job {job.name} asks for {old.requested_gpus} GPUs; {job.requested_gpus} fit the cluster"
         for old, job in zip(workload.jobs, jobs, strict=True)
@@ -72,8 +89,8 @@ def _fitted(job: JobSpec, gpus: int) -> JobSpec:
     allowed = job.gpus.allowed(gpus)
     if not allowed:
         raise InvalidInputError(
-            f"job {job.name} needs at least {job.gpus.smallest} GPUs and the cluster has {gpus}; "
-            "give a larger --cluster or drop the job"
+            f"job {job.name} needs at least {job.gpus.smallest} GPUs and the cluster has {gpus} "
+            "of one type; give a larger --cluster or drop the job"
         )
     bounds = replace(job.gpus, max_gpus=min(job.gpus.max_gpus, gpus))
     return replace(job, gpus=bounds, requested_gpus=min(job.requested_gpus, allowed[-1]))
@@ -94,19 +111,23 @@ def simulate(
     """
     started_cpu_s, started_s = time.process_time(), time.monotonic()
     timed = Timed(policy)
-    speeds = Speeds()
+    speeds = Speeds(setup.cluster.hardware)
     agents = SimulatedAgents(
         listening=policy.traits.reads_reports or policy.traits.adapts_batch_size,
         noise=setup.noise,
         rng=np.random.default_rng([setup.seed, 1]),
-        oracle=Oracle() if setup.oracle_models else None,
+        throughput=setup.throughput,
+        oracle=Oracle(setup.cluster.hardware) if setup.oracle_models else None,
     )
     executor = Executor(
-        truths(setup.workload, speeds),
+        _truths(setup, speeds),
         agents,
         round_s=setup.round_s,
         restart_s=setup.restart_s,
+        hardware=setup.cluster.hardware,
+        interference=setup.interference,
         changes_s=[change.at_s for change in setup.cluster.changes],
+        provider=Provider(usual(setup.cluster.nodes), provision_s=setup.provision_s),
     )
     state = State(memory=policy.start(), round_s=setup.round_s)
     queue = Queue(_given(setup, opened, references))
@@ -121,6 +142,16 @@ def simulate(
             for name, shape, batch in sorted(speeds.outside)
         ),
     )
+
+
+def _truths(setup: Setup, speeds: Speeds) -> Mapping[JobId, JobTruth]:
+    """The jobs, each with a restart delay of its own where these differ."""
+    jobs = truths(setup.workload, speeds)
+    if setup.restart_spread > 0:
+        draws = np.random.default_rng([setup.seed, 2]).standard_normal(len(jobs))
+        for job, draw in zip(jobs.values(), draws.tolist(), strict=True):
+            job.restart_factor = math.exp(setup.restart_spread * draw)
+    return jobs
 
 
 def _given(
@@ -177,11 +208,20 @@ class Timed:
 
 
 def opening(setup: Setup, policy_name: str, settings: Mapping[str, str]) -> RunOpened:
-    """The first event of a log."""
+    """The first event of a log: with the cluster and the jobs, all that the run depends on."""
     return RunOpened(
         at_s=0.0,
         policy=policy_name,
         round_s=setup.round_s,
         seed=setup.seed,
         settings=dict(sorted(settings.items())),
+        simulated={
+            "restart_s": setup.restart_s,
+            "restart_spread": setup.restart_spread,
+            "noise": setup.noise,
+            "interference": setup.interference,
+            "provision_s": setup.provision_s,
+            "models": "oracle" if setup.oracle_models else "learned",
+            "throughput": setup.throughput,
+        },
     )

@@ -4,6 +4,10 @@ Every job active at t always holds M / N(t) GPUs: M GPUs of the cluster, N(t) th
 this fluid world itself. An elastic job runs at the concave envelope of its goodput at that
 fractional share, a rigid one of w GPUs at min(1, share / w) of its speed; nothing restarts. It
 depends on the workload and the truth alone, so that policies can be compared.
+
+Where the cluster has several GPU types, a share of it is the same share of each type: a job's rate
+on K GPUs is the mean of its rates on K GPUs of each, weighted by how many there are. On a type
+that has fewer than K it has that type's best.
 """
 
 from collections.abc import Sequence
@@ -16,21 +20,20 @@ import numpy as np
 from headway.core.control.events import JobReferenced
 from headway.core.errors import InvalidInputError
 from headway.core.ids import JobId
-from headway.core.model.efficiency import efficiency
 from headway.core.model.schedule import fixed_at
-from headway.core.model.split import Choice, split_batch
-from headway.core.types import BatchContract, Float64, FloatArray, JobSpec
+from headway.core.types import Float64, FloatArray, JobSpec, Node
+from headway.sim.cluster import Cluster
+from headway.sim.hardware import Hardware, Site
+from headway.sim.rates import best_rates
 from headway.sim.trajectory import regimes, trajectory
-from headway.traces.base import JobProfile, Shape, Workload
-
-GRID = 40  # per-GPU batches tried between the bounds, beside the bounds themselves
+from headway.traces.base import JobProfile, Workload
 
 
-def references(workload: Workload, node_gpus: Sequence[int]) -> tuple[JobReferenced, ...]:
+def references(workload: Workload, cluster: Cluster) -> tuple[JobReferenced, ...]:
     """The egalitarian and the exclusive time of every job, as events at time 0."""
-    curves = _Curves(tuple(sorted(node_gpus, reverse=True)))
+    curves = _Curves(cluster)
     jobs = [curves.of(job, workload.profile_of(job.job_id)) for job in workload.jobs]
-    finished_s = _fluid(jobs, sum(node_gpus))
+    finished_s = _fluid(jobs, cluster.gpus)
     return tuple(
         JobReferenced(
             at_s=0.0,
@@ -66,48 +69,73 @@ class FluidJob:
 def _fluid(jobs: Sequence[FluidJob], gpus: int) -> dict[JobId, float]:
     """When each job finishes if the GPUs are always shared evenly among those active."""
     waiting = sorted(jobs, key=lambda job: (job.submitted_s, job.job_id), reverse=True)
-    left: dict[JobId, FloatArray] = {}  # work of each epoch that is left
-    active: dict[JobId, FluidJob] = {}
+    alike: dict[tuple[int, bytes], _Alike] = {}
     finished_s: dict[JobId, float] = {}
-    now_s = 0.0
+    now_s, active = 0.0, 0
     while active or waiting:
         if not active:
             now_s = waiting[-1].submitted_s
         while waiting and waiting[-1].submitted_s <= now_s:
             job = waiting.pop()
-            active[job.job_id], left[job.job_id] = job, job.work.copy()
-        share = gpus / len(active)
-        times_s = {key: left[key] / job.rates_at(share) for key, job in active.items()}
-        ends_s = {key: float(each.sum()) for key, each in times_s.items()}
-        step_s = min(ends_s.values())
+            key = id(job.rates_per_s), job.work.tobytes()
+            alike.setdefault(key, _Alike(job)).add(job.job_id)
+            active += 1
+        here = [some for some in alike.values() if some.job_ids]
+        left_s = [some.left_s(gpus / active) for some in here]
+        step_s = min(float(each.min()) for each in left_s)
         if waiting:
             step_s = min(step_s, waiting[-1].submitted_s - now_s)
-        for key in [key for key, end_s in ends_s.items() if end_s <= step_s]:
-            finished_s[key] = now_s + ends_s[key]
-            del active[key]
-        for key in active:
-            left[key] = _after(left[key], times_s[key], step_s)
+        for some, each in zip(here, left_s, strict=True):
+            for job_id, end_s in some.advance(gpus / active, each, step_s):
+                finished_s[job_id] = now_s + end_s
+        active = sum(len(some.job_ids) for some in here)
         now_s += step_s
     return finished_s
 
 
-def _after(
-    left: Float64[FloatArray, " epochs"], times_s: Float64[FloatArray, " epochs"], step_s: float
-) -> Float64[FloatArray, " epochs"]:
-    """The work that is left after a while: whole epochs go, and a share of the next."""
-    before_s = np.cumsum(times_s) - times_s
-    with np.errstate(divide="ignore", invalid="ignore"):
-        done = np.where(times_s > 0, (step_s - before_s) / times_s, 1.0)
-    rest: FloatArray = left * (1.0 - np.clip(done, 0.0, 1.0))
-    return rest
+class _Alike:
+    """Active jobs of the same rates and the same work, and how far each of them is."""
+
+    def __init__(self, job: FluidJob) -> None:
+        self._job = job
+        self._epochs = np.arange(len(job.work) + 1.0)
+        self._done: FloatArray = np.zeros(0)  # epochs, and a share of the present one
+        self._ends_s: dict[float, FloatArray] = {}
+        self.job_ids: list[JobId] = []
+
+    def add(self, job_id: JobId) -> None:
+        """A job that begins."""
+        self.job_ids.append(job_id)
+        self._done = np.append(self._done, 0.0)
+
+    def left_s(self, share: float) -> Float64[FloatArray, " active"]:
+        """How long each takes from here to its end."""
+        if share not in self._ends_s:
+            times_s = self._job.work / self._job.rates_at(share)
+            self._ends_s[share] = np.concatenate([[0.0], np.cumsum(times_s)])
+        ends_s = self._ends_s[share]
+        return np.asarray(ends_s[-1] - np.interp(self._done, self._epochs, ends_s))
+
+    def advance(
+        self, share: float, left_s: Float64[FloatArray, " active"], step_s: float
+    ) -> list[tuple[JobId, float]]:
+        """Go on for a while; those who came to their end, and when."""
+        ends_s, stays = self._ends_s[share], left_s > step_s
+        ended = [(self.job_ids[at], float(left_s[at])) for at in np.flatnonzero(~stays)]
+        if ended:
+            self.job_ids = [self.job_ids[at] for at in np.flatnonzero(stays)]
+        self._done = np.interp(ends_s[-1] - left_s[stays] + step_s, ends_s, self._epochs)
+        return ended
 
 
 @final
 class _Curves:
     """Rates of jobs against their share; jobs that differ in nothing that matters share a curve."""
 
-    def __init__(self, node_gpus: tuple[int, ...]) -> None:
-        self._node_gpus = node_gpus
+    def __init__(self, cluster: Cluster) -> None:
+        self._types = _by_type(cluster)
+        self._gpus = cluster.gpus
+        self._hardware = cluster.hardware
         self._known: dict[object, FloatArray] = {}
 
     def of(self, job: JobSpec, profile: JobProfile) -> FluidJob:
@@ -155,22 +183,20 @@ class _Curves:
 
     def _rates(self, job: JobSpec, profile: JobProfile) -> FloatArray:
         """Best rate in each epoch on 0, 1, ... GPUs; 0 where the job may not hold so many."""
-        most = min(job.gpus.max_gpus, sum(self._node_gpus))
+        most = min(job.gpus.max_gpus, self._gpus)
         rates = np.zeros((len(profile.epoch_ends), most + 1))
-        for gpus in job.gpus.allowed(most):
-            with suppress(InvalidInputError):  # a fixed batch that does not fit so few
-                rates[:, gpus] = _best(job, profile, self._shape(gpus))
+        for nodes in self._types:
+            there = sum(node.gpus for node in nodes)
+            of_type = np.zeros_like(rates)
+            for gpus in job.gpus.allowed(most):
+                if gpus <= there:
+                    site = _site(nodes, gpus, self._hardware)
+                    with suppress(InvalidInputError):  # a fixed batch that does not fit so few
+                        of_type[:, gpus] = best_rates(job, profile, site, self._hardware)
+                else:
+                    of_type[:, gpus] = of_type.max(axis=1)
+            rates += there / self._gpus * of_type
         return rates
-
-    def _shape(self, gpus: int) -> Shape:
-        """On as few nodes as it needs, the largest first."""
-        shape: list[int] = []
-        for node in self._node_gpus:
-            if gpus <= 0:
-                break
-            shape.append(min(node, gpus))
-            gpus -= node
-        return tuple(shape)
 
     def _envelope(self, key: object, exact: FloatArray) -> FloatArray:
         """Least concave rates above these and above none for no GPUs; of a rigid job a line."""
@@ -180,51 +206,32 @@ class _Curves:
         return self._known[name]
 
 
-def _best(job: JobSpec, profile: JobProfile, shape: Shape) -> Float64[FloatArray, " epochs"]:
-    """The best rate in each epoch over all ways to split the batch that the contract allows."""
-    gpus = sum(shape)
-    if job.batch.adapts:
-        batches, steps, sizes = _choices(job.batch, gpus)
-    else:
-        batches, steps, sizes = _only(split_batch(job.batch, job.requested_batch_size, gpus))
-    pass_s, last_s = profile.times_s(shape, batches)
-    worth = efficiency(
-        profile.noise_scales(sizes), job.batch.initial_batch_size, sizes[np.newaxis, :]
-    )
-    best: FloatArray = (sizes / (steps * pass_s + last_s) * worth).max(axis=1)
-    return best
+def _by_type(cluster: Cluster) -> list[list[Node]]:
+    """The nodes of each GPU type: the rack with most GPUs first, in each the largest first."""
+    rack_of = cluster.hardware.rack_of
+    racks: dict[tuple[str, str | None], int] = {}
+    by_type: dict[str, list[Node]] = {}
+    for node in cluster.nodes:
+        rack = (node.gpu_type, rack_of(node))
+        racks[rack] = racks.get(rack, 0) + node.gpus
+        by_type.setdefault(node.gpu_type, []).append(node)
+
+    def order(node: Node) -> tuple[int, str, int]:
+        return -racks[node.gpu_type, rack_of(node)], rack_of(node) or "", -node.gpus
+
+    return [sorted(same, key=order) for _, same in sorted(by_type.items())]
 
 
-def _choices(batch: BatchContract, gpus: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Per-GPU batches, accumulation steps and batch sizes worth trying on so many GPUs.
-
-    Accumulation pays only when memory is full or the largest batch size cuts the last pass,
-    so for it only those two per-GPU batches are tried.
-    """
-    low, high = batch.min_batch_per_gpu, batch.max_batch_per_gpu
-    first = [*np.geomspace(low, high, GRID), batch.initial_batch_size / gpus]
-    tried = [(round(m), 0) for m in first]
-    for steps in range(batch.max_accum_steps + 1):
-        each = batch.max_batch_size // (gpus * (steps + 1))
-        least = -(-batch.initial_batch_size // (gpus * (steps + 1)))
-        tried += [(min(high, each), steps), (max(low, least), steps)]
-    kept = sorted(
-        {
-            (m, steps)
-            for m, steps in tried
-            if low <= m <= high
-            and batch.initial_batch_size <= gpus * m * (steps + 1) <= batch.max_batch_size
-        }
-    )
-    if not kept:  # where no legal batch can be split so, the least that gives each GPU something
-        return _only(split_batch(batch, batch.initial_batch_size, gpus))
-    m, steps = np.array(kept, dtype=np.float64).T
-    return m, steps, gpus * m * (steps + 1)
-
-
-def _only(choice: Choice) -> tuple[FloatArray, FloatArray, FloatArray]:
-    m, steps, size = np.array([choice], dtype=np.float64).T
-    return m, steps, size
+def _site(nodes: Sequence[Node], gpus: int, hardware: Hardware) -> Site:
+    """On as few of these nodes as it needs, the first ones first."""
+    shape: list[int] = []
+    for node in nodes:
+        if gpus <= 0:
+            break
+        shape.append(min(node.gpus, gpus))
+        gpus -= node.gpus
+    racks = {hardware.rack_of(node) for node in nodes[: len(shape)]}
+    return Site(tuple(shape), nodes[0].gpu_type, len(racks))
 
 
 def _concave(rates: Float64[FloatArray, " shares"]) -> Float64[FloatArray, " shares"]:

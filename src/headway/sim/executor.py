@@ -7,10 +7,11 @@ cancelled, and then ``forward`` drops them.
 """
 
 import math
+from bisect import insort
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, final
 
-from headway.core.control.commands import Command, RunJob, StopJob
+from headway.core.control.commands import Command, RunJob, ScaleCluster, StopJob
 from headway.core.control.events import (
     Event,
     JobFinished,
@@ -25,6 +26,10 @@ from headway.core.control.lifecycle import Phase
 from headway.core.control.state import State
 from headway.core.explain.forward import Push
 from headway.core.ids import JobId
+from headway.core.types import placement_on
+from headway.sim.hardware import Hardware
+from headway.sim.interference import disturbed
+from headway.sim.provider import Provider
 from headway.sim.truth import JobTruth
 
 # rounds in which jobs wait and not one GPU is given away, after which nothing will change
@@ -59,8 +64,9 @@ class Agents(Protocol):
 class Executor:
     """Carries commands out on the truth of jobs, and keeps the rounds going while jobs are active.
 
-    A job that is given another allocation holds its GPUs for ``restart_s`` without progress,
-    at its first start too.
+    A job that is given another allocation holds its GPUs for ``restart_s`` times its own factor
+    without progress, at its first start too. Who spans nodes beside another such job is slower by
+    ``interference``, from one moment of decision to the next.
     """
 
     def __init__(
@@ -70,12 +76,18 @@ class Executor:
         *,
         round_s: float,
         restart_s: float,
+        hardware: Hardware,
+        interference: float = 0.0,
         changes_s: Sequence[float] = (),
+        provider: Provider | None = None,
     ) -> None:
         self._jobs = jobs
         self._agents = agents
         self._round_s = round_s
         self._restart_s = restart_s
+        self._hardware = hardware
+        self._provider = provider
+        self._interference = interference
         # when nodes come or go; those at time 0 are over before the first job is there
         self._changes_s = [*(at_s for at_s in changes_s if at_s > 0), math.inf]
         self._changes_seen = 0
@@ -107,11 +119,14 @@ class Executor:
         match command:
             case RunJob():
                 job = self._jobs[command.job.job_id]
+                job.spec = command.job  # with the batch contract as the policy wants it kept
                 job.hold(
                     command.allocation,
                     command.generation,
+                    site=self._hardware.site(command.allocation, state.nodes),
+                    told=placement_on(state.nodes, command.allocation),
                     now_s=now_s,
-                    restart_s=self._restart_s,
+                    restart_s=self._restart_s * job.restart_factor,
                 )
                 self._holding[command.job.job_id] = job
                 self._agents.start(job, adapts=command.adapts)
@@ -122,6 +137,10 @@ class Executor:
                     push(
                         JobStopped(at_s=now_s, job_id=command.job_id, generation=command.generation)
                     )
+            case ScaleCluster():
+                if self._provider is not None:
+                    for at_s in self._provider.scale(state, command, now_s, push):
+                        insort(self._changes_s, at_s, lo=self._changes_seen)
 
     def _round_from(self, now_s: float) -> int:
         """The first round that does not start in the past, even where a quotient is rounded."""
@@ -147,6 +166,7 @@ class Executor:
         until_s = min(round_at_s, self._changes_s[self._changes_seen])
         if math.isinf(until_s):
             return
+        self._set_paces()
         listen = until_s == round_at_s
         finished = [
             job_id
@@ -162,6 +182,13 @@ class Executor:
             self._round_pushed = True
         else:
             self._round = None
+
+    def _set_paces(self) -> None:
+        """Slow down who disturbs each other now."""
+        if self._interference > 0:
+            slow = disturbed({job_id: job.allocation for job_id, job in self._holding.items()})
+            for job_id, job in self._holding.items():
+                job.pace = 1.0 - self._interference * (job_id in slow)
 
     def _live(self, job: JobTruth, until_s: float, push: Push, *, listen: bool) -> bool:
         """Whether the job comes to its end."""

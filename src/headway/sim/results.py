@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from headway.core.control.events import Event, JobReferenced
 from headway.core.errors import UnavailableError
-from headway.core.metrics import JobOutcome, Meter, Summary
+from headway.core.metrics import JobOutcome, Meter, Summary, TenantOutcome, per_tenant
 from headway.core.policy import Policy
 from headway.protocol.eventlog import encode
 from headway.sim.driver import Run, Setup, opening, simulate
@@ -35,12 +35,18 @@ class Result:
     jobs: tuple[JobOutcome, ...]
     run: Run
 
+    @property
+    def tenants(self) -> tuple[TenantOutcome, ...]:
+        """How each tenant fared."""
+        return per_tenant(self.jobs)
+
     def row(self) -> dict[str, object]:
         """All figures by the names of the command line's contract."""
         decide_s = self.run.decide_s
         return {
             "policy": self.policy,
             **asdict(self.summary),
+            "tenants": [asdict(tenant) for tenant in self.tenants],
             "decide_s_mean": sum(decide_s) / len(decide_s) if decide_s else None,
             "decide_s_max": max(decide_s, default=None),
             "cpu_s": self.run.cpu_s,
@@ -62,7 +68,8 @@ def run_all(
     Raises:
         UnavailableError: a log cannot be written.
     """
-    fair = references(setup.workload, [node.gpus for node in setup.cluster.nodes])
+    largest = replace(setup.cluster, nodes=setup.largest)
+    fair = references(setup.workload, largest)
     return tuple(_run(setup, contender, fair, out, tell, watch) for contender in contenders)
 
 

@@ -10,7 +10,8 @@ from headway.core.ids import JobId
 from headway.core.model.efficiency import efficiency
 from headway.core.model.schedule import batch_size_at, next_change
 from headway.core.model.split import Choice
-from headway.core.types import Allocation, JobSpec
+from headway.core.types import Allocation, FloatArray, JobSpec, Placement
+from headway.sim.hardware import Hardware, Site
 from headway.sim.trajectory import reached, trajectory
 from headway.traces.base import JobProfile, Shape, Workload
 
@@ -30,24 +31,30 @@ class Speed(NamedTuple):
 class Speeds:
     """Looks speeds up in profiles and remembers them: few are distinct, and many are asked for."""
 
-    def __init__(self) -> None:
-        self._known: dict[tuple[str, int, Shape, Choice], Speed] = {}
+    def __init__(self, hardware: Hardware | None = None) -> None:
+        self._hardware = hardware or Hardware()
+        self._known: dict[tuple[str, int, Site, Choice], Speed] = {}
         self.outside: set[tuple[str, Shape, int]] = set()  # queries beyond what was measured
 
-    def of(self, profile: JobProfile, initial_batch_size: int, shape: Shape, at: Choice) -> Speed:
+    def of(self, profile: JobProfile, initial_batch_size: int, site: Site, at: Choice) -> Speed:
         """The speed of a job of this profile, efficiency counted from its initial batch size."""
-        key = (profile.name, initial_batch_size, shape, at)
+        key = (profile.name, initial_batch_size, site, at)
         speed = self._known.get(key)
         if speed is None:
-            if not profile.measured(shape, at.batch_per_gpu):
-                self.outside.add((profile.name, shape, at.batch_per_gpu))
-            speed = self._known[key] = _speed(profile, initial_batch_size, shape, at)
+            if not profile.measured(site.shape, at.batch_per_gpu):
+                self.outside.add((profile.name, site.shape, at.batch_per_gpu))
+            times_s = self._hardware.times_s(profile, site, np.array([float(at.batch_per_gpu)]))
+            speed = self._known[key] = _speed(profile, initial_batch_size, times_s, at)
         return speed
 
 
-def _speed(profile: JobProfile, initial_batch_size: int, shape: Shape, at: Choice) -> Speed:
-    passes_s, synced_s = profile.times_s(shape, np.array([float(at.batch_per_gpu)]))
-    pass_s, last_s = float(passes_s[0]), float(synced_s[0])
+def _speed(
+    profile: JobProfile,
+    initial_batch_size: int,
+    times_s: tuple[FloatArray, FloatArray],
+    at: Choice,
+) -> Speed:
+    pass_s, last_s = float(times_s[0][0]), float(times_s[1][0])
     step_s = at.accum_steps * pass_s + last_s
     noise = profile.noise_scales(np.array([float(at.batch_size)]))[:, 0]
     worth = efficiency(noise, initial_batch_size, at.batch_size)
@@ -83,19 +90,30 @@ class JobTruth:
         self.at_s = spec.submitted_s
         self.ready_s = math.inf  # when the first step on this allocation is made
         self.restart_s: float | None = None  # how long it took to get there
+        self.restart_factor = 1.0  # times the usual restart delay
         self.started = False  # whether that has been said
+        self.pace = 1.0  # share of its speed that its neighbours leave it
         self.allocation = Allocation()
-        self.shape: Shape = ()
+        self.site = Site()
+        self.told = Placement(0, 0)  # as far as its agent knows
         self.generation = 0
         self.choice: Choice | None = None
         self.speed: Speed | None = None
 
     def hold(
-        self, allocation: Allocation, generation: int, *, now_s: float, restart_s: float
+        self,
+        allocation: Allocation,
+        generation: int,
+        *,
+        site: Site,
+        told: Placement,
+        now_s: float,
+        restart_s: float,
     ) -> None:
         """Give it GPUs; it makes no progress before it has restarted on them."""
         self.allocation = allocation
-        self.shape = tuple(count for _, count in allocation.per_node)
+        self.site = site
+        self.told = told
         self.generation = generation
         self.at_s = now_s
         self.ready_s = now_s + restart_s
@@ -108,7 +126,7 @@ class JobTruth:
         batch = self.spec.batch
         # where the batch changes by itself, every example counts as one: epochs are what they are
         counted_from = choice.batch_size if batch.follows else batch.initial_batch_size
-        self.speed = self.speeds.of(self.profile, counted_from, self.shape, choice)
+        self.speed = self.speeds.of(self.profile, counted_from, self.site, choice)
 
     def own_batch_size(self) -> int:
         """The size that its schedule or rule asks for now."""
@@ -119,7 +137,7 @@ class JobTruth:
         at = next_change(self.trajectory, reached(self.samples))
         if at is None or self.speed is None:
             return math.inf
-        left_s = (at - self.samples) / self.speed.throughput_per_s
+        left_s = (at - self.samples) / (self.pace * self.speed.throughput_per_s)
         return max(self.at_s, self.ready_s) + left_s
 
     def epoch_ends_s(self) -> float:
@@ -127,7 +145,8 @@ class JobTruth:
         if self.speed is None:
             return math.inf
         left = self.ends[self.epoch] - self.progress
-        return max(self.at_s, self.ready_s) + left / self.speed.rates_per_s[self.epoch]
+        rate_per_s = self.pace * self.speed.rates_per_s[self.epoch]
+        return max(self.at_s, self.ready_s) + left / rate_per_s
 
     def advance(self, to_s: float) -> float | None:
         """Let time pass; the moment of its end, if that lies on the way."""
@@ -136,16 +155,16 @@ class JobTruth:
         if speed is None:
             return None
         while at_s < to_s:
-            rate_per_s = speed.rates_per_s[self.epoch]
+            rate_per_s = self.pace * speed.rates_per_s[self.epoch]
             end = self.ends[self.epoch]
             needed_s = (end - self.progress) / rate_per_s
             if at_s + needed_s > to_s:
                 self.progress += rate_per_s * (to_s - at_s)
-                self.samples += speed.throughput_per_s * (to_s - at_s)
+                self.samples += self.pace * speed.throughput_per_s * (to_s - at_s)
                 return None
             at_s += needed_s
             self.progress = end
-            self.samples += speed.throughput_per_s * needed_s
+            self.samples += self.pace * speed.throughput_per_s * needed_s
             if self.epoch + 1 == len(self.ends):
                 return at_s
             self.epoch += 1

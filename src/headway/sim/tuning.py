@@ -28,7 +28,7 @@ class Tuner:
         key = (batch, params, noise_scale, at)
         if key not in self._best:
             models = JobModels.of([(thawed(batch), _report(params, noise_scale))])
-            found = best(models, [at.gpus], [at.nodes > 1])
+            found = best(models, [at.gpus], [at.locality], nodes=[at.nodes])
             # where no legal batch can be split so, the least that gives each GPU something
             least = split_batch(batch, batch.initial_batch_size, at.gpus)
             self._best[key] = chosen(found) or least

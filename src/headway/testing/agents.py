@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import final
 
-from headway.core.control.commands import Command, RunJob
+from headway.core.control.commands import JobCommand, RunJob
 from headway.core.control.events import Event
 from headway.core.ids import JobId
 from headway.core.types import Node
@@ -30,7 +30,7 @@ class LockedEngine:
     def nodes(self) -> tuple[Node, ...]:
         return self.inner.nodes()
 
-    def apply(self, command: Command) -> None:
+    def apply(self, command: JobCommand) -> None:
         with self._lock:
             self.inner.apply(command)
 

@@ -17,47 +17,79 @@ def random_problem(
     nodes: tuple[int, int],
     room: tuple[int, int],
     jobs: tuple[int, int],
+    kinds: int = 1,
+    racks: int = 0,
+    share_spanning: bool = False,
 ) -> Problem:
-    """Costs that mostly fall with size, some sizes forbidden, some jobs on nodes already."""
+    """Costs that mostly fall with size, some sizes forbidden, some jobs on nodes already.
+
+    With ``racks`` there is a rack level, whose costs may well be above those of several racks.
+    """
     capacity = rng.integers(room[0], room[1] + 1, rng.integers(nodes[0], nodes[1] + 1))
     count = int(rng.integers(jobs[0], jobs[1] + 1))
-    held = random_placement(rng, capacity, count)
-    counts = int(capacity.sum()) + 1
+    kind, rack = _dealt(rng, len(capacity), kinds), _dealt(rng, len(capacity), racks)
+    held = random_placement(rng, capacity, count, kind, share_spanning=share_spanning)
+    tables = (count, kinds, int(capacity.sum()) + 1)
     falling = rng.random() < 0.7  # costs 1/speed, or else -speed
-    speed = np.arange(counts) ** rng.uniform(0.2, 1.0, (count, 1)) * rng.uniform(0.5, 2, (count, 1))
-    speed = speed * rng.uniform(0.8, 1.2, speed.shape)
-    moved = np.where(held.any(axis=1), rng.uniform(0.3, 1.0, count), 1.0)[:, None]
+    of_job = (count, kinds, 1)
+    speed = np.arange(tables[2]) ** rng.uniform(0.2, 1.0, of_job) * rng.uniform(0.5, 2, of_job)
+    speed = speed * rng.uniform(0.8, 1.2, tables)
+    moved = np.where(held.any(axis=1), rng.uniform(0.3, 1.0, count), 1.0)[:, None, None]
 
     def cost(of: Float64[FloatArray, "..."]) -> Float64[FloatArray, "..."]:
         return 1 / (of + 1e-3) if falling else -of
 
-    local = cost(speed * moved)[:, : capacity.max() + 1]
-    several = cost(speed * moved * rng.uniform(0.4, 1.0, (count, 1)))
+    local = cost(speed * moved)[:, :, : capacity.max() + 1]
+    several = cost(speed * moved * rng.uniform(0.4, 1.0, of_job))
     local[rng.random(local.shape) < 0.15] = np.inf
     several[rng.random(several.shape) < 0.15] = np.inf
-    keep = cost(speed[np.arange(count), held.sum(axis=1)] * rng.uniform(0.6, 1.0, count))
+    at = kind[np.argmax(held > 0, axis=1)]
+    keep = cost(speed[np.arange(count), at, held.sum(axis=1)] * rng.uniform(0.6, 1.0, count))
     keep[rng.random(count) < 0.1] = np.inf
     none = cost(np.zeros(count))
     pinned = held.any(axis=1) & np.isfinite(keep) & (rng.random(count) < 0.1)
     local[pinned], several[pinned], none[pinned] = np.inf, np.inf, np.inf
+    in_rack = None
+    if racks:
+        in_rack = cost(speed * moved * rng.uniform(0.6, 1.1, of_job))
+        in_rack[rng.random(tables) < 0.15] = np.inf
+        in_rack[pinned] = np.inf
     return Problem(
         capacity=capacity,
         held=held,
+        kind=kind,
+        rack=rack,
         cost_none=none,
         cost_local=local,
+        cost_rack=in_rack,
         cost_several=several,
         cost_keep=keep,
+        share_spanning=share_spanning,
     )
 
 
-def random_placement(rng: np.random.Generator, capacity: IntArray, jobs: int) -> Alloc:
-    """A feasible placement: each job takes a random share of one or several nodes' free GPUs."""
+def _dealt(rng: np.random.Generator, nodes: int, labels: int) -> Int64[IntArray, " nodes"]:
+    """Labels in equal shares, in any order."""
+    return rng.permutation(np.arange(nodes) % labels) if labels > 1 else np.zeros(nodes, np.int64)
+
+
+def random_placement(
+    rng: np.random.Generator,
+    capacity: Int64[IntArray, " nodes"],
+    jobs: int,
+    kind: Int64[IntArray, " nodes"],
+    *,
+    share_spanning: bool = False,
+) -> Alloc:
+    """Each job takes a random share of one or several nodes' free GPUs, one in ten of any type."""
     alloc = np.zeros((jobs, len(capacity)), dtype=np.int64)
     spanned = np.zeros(len(capacity), dtype=np.bool_)
     for job in range(jobs):
         free = capacity - alloc.sum(axis=0)
         row = rng.integers(0, free + 1) * (rng.random(len(capacity)) < 0.5)
-        if (row > 0).sum() > 1:
+        if kind.any() and rng.random() < 0.9:
+            row = np.where(kind == rng.integers(kind.max() + 1), row, 0)
+        if (row > 0).sum() > 1 and not share_spanning:
             row = np.where(spanned, 0, row)
         alloc[job] = row
         if (row > 0).sum() > 1:
@@ -71,7 +103,9 @@ def is_a_placement(problem: Problem, alloc: Alloc) -> bool:
     for node in range(nodes):
         here = [job for job in range(jobs) if alloc[job, node] > 0]
         spanning = [job for job in here if sum(count > 0 for count in alloc[job]) > 1]
-        if sum(alloc[job, node] for job in here) > problem.capacity[node] or len(spanning) > 1:
+        if len(spanning) > 1 and not problem.share_spanning:
+            return False
+        if sum(alloc[job, node] for job in here) > problem.capacity[node]:
             return False
     return all(
         count >= 0 and true_cost(problem, job, tuple(row)) < float("inf")
@@ -82,11 +116,19 @@ def is_a_placement(problem: Problem, alloc: Alloc) -> bool:
 
 def true_cost(problem: Problem, job: int, row: tuple[int, ...]) -> float:
     """What one row costs; written apart from the solver, in plain Python."""
-    gpus, nodes = sum(row), sum(count > 0 for count in row)
-    if nodes == 0:
+    if not any(row):
         return float(problem.cost_none[job])
-    table = problem.cost_local if nodes == 1 else problem.cost_several
-    new = float(table[job, gpus]) if gpus < table.shape[1] else float("inf")
+    used = [node for node, count in enumerate(row) if count]
+    kinds = {int(problem.kind[node]) for node in used}
+    racks = {int(problem.rack[node]) for node in used}
+    table = problem.cost_several
+    if len(racks) == 1 and problem.cost_rack is not None:
+        table = problem.cost_rack
+    if len(used) == 1:
+        table = problem.cost_local
+    new, gpus = float("inf"), sum(row)
+    if len(kinds) == 1 and gpus < table.shape[2]:
+        new = float(table[job, kinds.pop(), gpus])
     kept = row == tuple(problem.held[job].tolist())
     return min(new, float(problem.cost_keep[job])) if kept else new
 
@@ -113,7 +155,7 @@ def all_placements(problem: Problem) -> Iterator[tuple[float, tuple[tuple[int, .
         for own, row in rows[job]:
             spans = sum(count > 0 for count in row) > 1
             if any(
-                count > room or (spans and count and taken)
+                count > room or (spans and count and taken and not problem.share_spanning)
                 for count, room, taken in zip(row, free, spanned, strict=True)
             ):
                 continue

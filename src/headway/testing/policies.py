@@ -8,8 +8,18 @@ import pytest
 
 from headway.core.ids import JobId, NodeId
 from headway.core.policy.base import Policy
-from headway.core.types import Allocation, ReasonCode
-from headway.testing.snapshots import code_of, decide, episode, job, nodes, running, snapshot
+from headway.core.types import Allocation, ReasonCode, widest
+from headway.testing.snapshots import (
+    bounds,
+    code_of,
+    decide,
+    episode,
+    job,
+    mixed,
+    nodes,
+    running,
+    snapshot,
+)
 
 SEEDS = range(4)
 
@@ -25,6 +35,13 @@ class PolicyContract:
                 for node_id, gpus in allocation.per_node:
                     given[node_id] += gpus  # an unknown node is a KeyError
             assert all(given[node.node_id] <= node.gpus for node in seen.nodes)
+
+    @pytest.mark.parametrize("seed", SEEDS)
+    def test_a_job_holds_gpus_of_one_type(self, policy: Policy[Any], seed: int) -> None:
+        for seen, decision, _ in episode(policy, seed):
+            gpu_types = {node.node_id: node.gpu_type for node in seen.nodes}
+            for allocation in decision.allocations.values():
+                assert len({gpu_types[node_id] for node_id, _ in allocation.per_node}) == 1
 
     @pytest.mark.parametrize("seed", SEEDS)
     def test_every_job_has_one_reason_and_only_jobs_hold_gpus(
@@ -68,7 +85,8 @@ class PolicyContract:
     def test_what_can_never_fit_is_told_so(self, policy: Policy[Any], seed: int) -> None:
         for seen, decision, _ in episode(policy, seed):
             for view in seen.jobs:
-                if view.spec.gpus.smallest > seen.gpus and view.spec.requested_gpus > seen.gpus:
+                most = widest(seen.nodes)
+                if view.spec.gpus.smallest > most and view.spec.requested_gpus > most:
                     assert code_of(decision, view.spec.job_id) is ReasonCode.TOO_LARGE
 
     @pytest.mark.parametrize("seed", SEEDS)
@@ -103,6 +121,26 @@ class PolicyContract:
         decision = decide(policy, snapshot(nodes(4, 4), job("a")))
         assert decision.of(JobId("a")).gpus >= 1
         assert code_of(decision, "a") is ReasonCode.STARTED
+
+    def test_more_gpus_than_one_type_has_are_too_many(self, policy: Policy[Any]) -> None:
+        cluster = mixed(nodes(4, 4), types=["t4", "a100"])
+        decision = decide(
+            policy, snapshot(cluster, job("a", gpus=bounds(least=5), requested_gpus=5))
+        )
+        assert not decision.allocations
+        assert code_of(decision, "a") is ReasonCode.TOO_LARGE
+
+    def test_a_job_alone_in_an_empty_mixed_cluster_gets_the_fastest_type(
+        self, policy: Policy[Any]
+    ) -> None:
+        cluster = mixed(nodes(4, 4), types=["t4", "a100"])
+        assert decide(policy, snapshot(cluster, job("a"))).of(JobId("a")).on(NodeId("n1")) >= 1
+
+    def test_a_job_on_two_types_is_started_anew(self, policy: Policy[Any]) -> None:
+        """As when a node comes back with other GPUs under the same name."""
+        cluster = mixed(nodes(4, 4), types=["t4", "a100"])
+        view = running(job("a", requested_gpus=2), {"n0": 1, "n1": 1})
+        assert len(decide(policy, snapshot(cluster, view)).of(JobId("a")).per_node) == 1
 
     def test_what_is_lost_with_its_node_is_started_anew(self, policy: Policy[Any]) -> None:
         view = running(job("a", requested_gpus=2), {"gone": 2})

@@ -1,7 +1,8 @@
 """Clusters, jobs and snapshots for tests: by hand, and at random round after round."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,22 @@ from headway.core.types import (
 )
 
 ROUNDS = 12
+SPEEDS = {"k80": 0.5, "t4": 1.0, "a100": 3.0}  # nominal, of the GPU types of mixed clusters
 
 
 def nodes(*gpus: int) -> tuple[Node, ...]:
     """Nodes n0, n1, ... of so many GPUs."""
     return tuple(Node(node_id=NodeId(f"n{index}"), gpus=count) for index, count in enumerate(gpus))
+
+
+def mixed(
+    cluster: Sequence[Node], *, types: Sequence[str], racks: Sequence[str | None] = (None,)
+) -> tuple[Node, ...]:
+    """The same nodes with these GPU types and racks in turn."""
+    return tuple(
+        replace(node, gpu_type=name, speed=SPEEDS[name], rack=rack)
+        for node, name, rack in zip(cluster, cycle(types), cycle(racks), strict=False)
+    )
 
 
 def bounds(*, least: int = 1, most: int = 8, sizes: tuple[int, ...] | None = None) -> GpuBounds:
@@ -150,9 +162,17 @@ def random_job(rng: np.random.Generator, name: str, submitted_s: float) -> JobVi
 
 
 def episode(policy: Policy[Any], seed: int) -> Iterator[tuple[Snapshot, Decision, Any]]:
-    """A policy's rounds on a random cluster, each starting from what the last one decided."""
+    """A policy's rounds on a random cluster, each starting from what the last one decided.
+
+    Every other seed has several GPU types and racks.
+    """
     rng = np.random.default_rng(seed)
     cluster = nodes(*rng.integers(1, 6, rng.integers(1, 5)).tolist())
+    if seed % 2:
+        types = rng.choice(list(SPEEDS), len(cluster)).tolist()
+        cluster = mixed(nodes(4, *(node.gpus for node in cluster)), types=["t4", *types])
+        racks = rng.choice(["r0", "r1"], len(cluster)).tolist()
+        cluster = tuple(replace(n, rack=rack) for n, rack in zip(cluster, racks, strict=True))
     memory = policy.start()
     active: list[JobView] = []
     for index in range(ROUNDS):

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from headway.core.control.commands import Command, RunJob, StopJob, StopReason
+from headway.core.control.commands import Command, RunJob, ScaleCluster, StopJob, StopReason
 from headway.core.control.events import (
     BatchChanged,
     EpochRead,
@@ -90,7 +90,8 @@ FINISHED = JobFinished(at_s=4.0, job_id=JobId("a"))
 LIFE: tuple[Event, ...] = (OPENED, SUBMITTED, REPORTED, FINISHED)
 RUN = RunJob(job=spec(), allocation=Allocation.of({NodeId("n0"): 2}), generation=1, adapts=True)
 STOP = StopJob(job_id=JobId("a"), generation=2, why=StopReason.YIELD)
-COMMANDS: tuple[Command, ...] = (RUN, STOP)
+SCALE = ScaleCluster(nodes=3, leaving=(NodeId("n1"),), generation=1)
+COMMANDS: tuple[Command, ...] = (RUN, STOP, SCALE)
 
 
 class StoreContract:
@@ -149,8 +150,8 @@ class StoreContract:
         store.append([SUBMITTED], COMMANDS)
         assert store.pending() == COMMANDS
         store.mark_applied([RUN.key])
-        assert store.pending() == (STOP,)
-        store.mark_applied([RUN.key, STOP.key])
+        assert store.pending() == COMMANDS[1:]
+        store.mark_applied([RUN.key, STOP.key, SCALE.key])
         store.mark_applied([])
         assert store.pending() == ()
 

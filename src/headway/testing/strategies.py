@@ -29,41 +29,41 @@ from headway.core.control.events import (
     RunOpened,
 )
 from headway.core.ids import JobId, NodeId
+from headway.core.scale import ScaleCode, Scaling
 from headway.core.types import (
     Allocation,
-    BatchChange,
-    BatchContract,
-    BatchMode,
-    BatchRule,
-    ChangeCode,
     GpuBounds,
+    GradTime,
     JobReport,
     JobSpec,
     Launch,
     Node,
     Reason,
     ReasonCode,
-    RuleName,
+    ThroughputKind,
     ThroughputParams,
 )
+from headway.testing.batches import COUNTS, NAMES, batch_changes, batch_contracts
 
-NAMES = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), max_size=12)
 JOB_IDS = st.sampled_from([JobId(f"job-{letter}") for letter in "abcdef"])
 NODE_IDS = st.sampled_from([NodeId(f"n{index}") for index in range(6)])
 TIMES_S = st.floats(0, 1e9)
+NOMINAL = {"gpu": 1.0, "t4": 0.5, "v100": 2.0}  # speeds of GPU types
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
-COUNTS = st.integers(0, 10**9)
+FIGURES = st.lists(st.tuples(NAMES, NUMBERS), max_size=3).map(tuple)
 GENERATIONS = st.integers(0, 1000)
 
 
 @st.composite
 def nodes(draw: st.DrawFn, node_id: NodeId | None = None, max_gpus: int = 8) -> Node:
     """A machine."""
+    gpu_type = draw(st.sampled_from(sorted(NOMINAL)))
     return Node(
         node_id=draw(NODE_IDS) if node_id is None else node_id,
         gpus=draw(st.integers(1, max_gpus)),
-        gpu_type=draw(st.sampled_from(["gpu", "t4", "v100"])),
+        gpu_type=gpu_type,
         rack=draw(st.none() | st.sampled_from(["r0", "r1"])),
+        speed=NOMINAL[gpu_type],
     )
 
 
@@ -90,30 +90,6 @@ def gpu_bounds(draw: st.DrawFn, max_gpus: int = 16) -> GpuBounds:
         return GpuBounds(min_gpus=sizes[0], max_gpus=sizes[-1], sizes=tuple(sizes))
     low = draw(st.integers(1, max_gpus))
     return GpuBounds(min_gpus=low, max_gpus=draw(st.integers(low, max_gpus)))
-
-
-@st.composite
-def batch_contracts(draw: st.DrawFn) -> BatchContract:
-    """Bounds that agree with each other and with the mode."""
-    mode = draw(st.sampled_from(BatchMode))
-    initial = draw(st.integers(1, 4096))
-    may_grow = mode in {BatchMode.ADAPTIVE, BatchMode.SCHEDULE}
-    growth = draw(st.integers(1, 32)) if may_grow else 1
-    least = draw(st.integers(1, initial))
-    return BatchContract(
-        initial_batch_size=initial,
-        max_batch_size=initial * growth,
-        min_batch_per_gpu=least,
-        max_batch_per_gpu=draw(st.integers(least, 8192)),
-        max_accum_steps=draw(st.integers(0, 15)),
-        mode=mode,
-        rule=BatchRule(name=draw(st.sampled_from(RuleName)))
-        if mode is BatchMode.SCHEDULE
-        else None,
-        max_lr_factor=draw(st.none() | st.floats(1, 100)),
-        freeze_before_samples=draw(st.sampled_from([0, 10_000])),
-        freeze_after_samples=draw(st.sampled_from([None, 10**6])),
-    )
 
 
 def launches() -> SearchStrategy[Launch]:
@@ -165,6 +141,7 @@ def throughput_params() -> SearchStrategy[ThroughputParams]:
     seconds = st.floats(0, 100)
     return st.builds(
         ThroughputParams,
+        kind=st.sampled_from(ThroughputKind),
         alpha_grad_s=st.floats(1e-6, 100),
         beta_grad_s=st.floats(1e-9, 10),
         alpha_local_s=seconds,
@@ -172,7 +149,22 @@ def throughput_params() -> SearchStrategy[ThroughputParams]:
         alpha_node_s=seconds,
         beta_node_s=seconds,
         gamma=st.floats(1, 10),
+        alpha_rack_s=seconds,
+        beta_rack_s=seconds,
+        tree_s=seconds,
+        hop_s=seconds,
     )
+
+
+def grad_times() -> SearchStrategy[tuple[GradTime, ...]]:
+    """T_grad on some types of GPUs, each named once."""
+    pairs = st.builds(
+        GradTime,
+        gpu_type=st.sampled_from(["t4", "v100", "a100"]),
+        alpha_grad_s=st.floats(1e-6, 100),
+        beta_grad_s=st.floats(1e-9, 10),
+    )
+    return st.lists(pairs, unique_by=lambda one: one.gpu_type, max_size=3).map(tuple)
 
 
 def job_reports() -> SearchStrategy[JobReport]:
@@ -193,30 +185,10 @@ def job_reports() -> SearchStrategy[JobReport]:
         loss=st.none() | NUMBERS,
         samples=COUNTS,
         epoch=st.integers(0, 1000),
-    )
-
-
-def batch_changes() -> SearchStrategy[BatchChange]:
-    """A record of the batch contract."""
-    return st.builds(
-        BatchChange,
-        samples=COUNTS,
-        gpus=st.integers(1, 64),
-        batch_per_gpu=st.integers(1, 4096),
-        accum_steps=st.integers(0, 15),
-        old_batch_size=st.integers(1, 10**6),
-        new_batch_size=st.integers(1, 10**6),
-        lr_factor=st.floats(0.01, 100),
-        lr_rule=st.sampled_from(["adascale", "linear", "sqrt", "legw", "hold"]),
-        noise_scale=st.none() | st.floats(0, 1e9),
-        noise_scale_error=st.none() | st.floats(0, 1e9),
-        predicted_gain=st.floats(0, 100),
-        why=NAMES,
-        code=st.sampled_from(ChangeCode),
-        old_gpus=st.integers(0, 64),
-        halve_every=st.integers(0, 64),
-        lr=st.none() | st.floats(0, 10),
-        betas=st.none() | st.tuples(st.floats(0, 1), st.floats(0, 1)),
+        grad_by_type=grad_times(),
+        step_error=maybe,
+        step_error_doubled=maybe,
+        fit_trouble=NAMES,
     )
 
 
@@ -226,13 +198,15 @@ def reasons() -> SearchStrategy[Reason]:
         Reason,
         job_id=JOB_IDS,
         code=st.sampled_from(ReasonCode),
-        numbers=st.lists(st.tuples(NAMES, NUMBERS), max_size=3).map(tuple),
+        numbers=FIGURES,
     )
 
 
 def decisions() -> SearchStrategy[RoundDecided]:
     """A decision as a log has it."""
     change = st.builds(Change, job_id=JOB_IDS, generation=GENERATIONS, allocation=allocations())
+    leaving, code = st.lists(NODE_IDS, max_size=3).map(tuple), st.sampled_from(ScaleCode)
+    scaling = st.builds(Scaling, nodes=COUNTS, leaving=leaving, code=code, numbers=FIGURES)
     return st.builds(
         RoundDecided,
         at_s=TIMES_S,
@@ -242,6 +216,7 @@ def decisions() -> SearchStrategy[RoundDecided]:
         objective=st.none() | NUMBERS,
         gap=st.none() | st.floats(0, 1),
         solver=st.dictionaries(NAMES, NUMBERS, max_size=2),
+        scaling=st.none() | scaling,
     )
 
 
@@ -256,6 +231,7 @@ def events() -> SearchStrategy[Event]:
             round_s=st.floats(0.1, 3600),
             seed=COUNTS,
             settings=st.dictionaries(NAMES, NAMES, max_size=2),
+            simulated=st.dictionaries(NAMES, st.floats(0, 100), max_size=2),
         ),
         st.builds(NodeJoined, **at, node=nodes()),
         st.builds(NodeLost, **at, node_id=NODE_IDS),

@@ -41,7 +41,7 @@ class ModelledProfile:
         """Seconds of a pass without and with the synchronisation of gradients."""
         theta = stack([self.params])[0]
         pass_s = grad_time_s(theta, batches_per_gpu)
-        sync_s = sync_time_s(theta, float(sum(shape)), np.array(len(shape) > 1))
+        sync_s = sync_time_s(theta, float(sum(shape)), len(shape) > 1, len(shape))
         return pass_s, overlapped_s(pass_s, sync_s, self.params.gamma)
 
     def measured(self, shape: Shape, batch_per_gpu: float) -> bool:

@@ -42,6 +42,7 @@ OPTIONAL = (
 )
 COLUMNS = NEEDED + OPTIONAL
 MAX_ACCUM_STEPS = 1000  # the search tries each
+MOST_WEIGHT = 1e6
 MODES = ", ".join(mode.value for mode in BatchMode)
 
 
@@ -107,7 +108,7 @@ def _job(row: Row, profile: JobProfile) -> JobSpec:
         requested_gpus=requested_gpus,
         requested_batch_size=requested_batch_size,
         tenant=row.text("tenant", "default"),
-        weight=row.number("weight", "1", above=0.0),
+        weight=row.number("weight", "1", above=0.0, most=MOST_WEIGHT),
         preemptible=row.flag("preemptible", "true"),
         work_examples=row.number("work_examples", repr(profile.work_examples), above=0.0),
     )

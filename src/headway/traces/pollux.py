@@ -14,6 +14,7 @@ import numpy as np
 
 from headway.core.errors import InvalidInputError
 from headway.core.ids import JobId
+from headway.core.model.observations import Observations
 from headway.core.types import BatchContract, BatchMode, JobSpec
 from headway.traces.base import JobProfile, Shape, Workload, adaptive_job, widest, workload
 from headway.traces.measured import MAX_NOISE_SCALE, Curve, MeasuredProfile, canonical
@@ -93,6 +94,32 @@ def read_profiles(folder: Path) -> dict[str, MeasuredProfile]:
     return {path.parent.name: _profile(path.parent) for path in found}
 
 
+def read_observations(folder: Path) -> Observations:
+    """Every step that was measured of one application, as an agent would have observed it.
+
+    A pass is what a step takes apart from synchronisation.
+
+    Raises:
+        InvalidInputError: a file is missing or cannot be used.
+    """
+    found: list[tuple[int, int, Point]] = []
+    for shape, points in _placements(folder / "placements.csv").items():
+        found += [(sum(shape), len(shape), point) for point in points]
+    for (nodes, gpus), point in _larger(folder / "scalability.csv"):
+        found.append((gpus, nodes, point))
+    gpus, nodes = np.array([entry[:2] for entry in found], dtype=np.int64).T
+    batch, step_s, sync_s = np.array([point for *_, point in found], dtype=np.float64).T
+    return Observations(
+        gpus=gpus,
+        nodes=nodes,
+        batch_per_gpu=batch,
+        accum_steps=np.zeros_like(batch),
+        grad_s=step_s - sync_s,
+        step_s=step_s,
+        weight=np.ones_like(batch),
+    )
+
+
 def _profile(folder: Path) -> MeasuredProfile:
     shapes = _placements(folder / "placements.csv")
     noise = _Runs(folder)
@@ -134,10 +161,16 @@ def _sizes(shapes: Mapping[Shape, list[Point]], path: Path) -> dict[tuple[int, i
     found: dict[tuple[int, int], list[Point]] = defaultdict(list)
     for shape, points in shapes.items():
         found[len(shape), sum(shape)].extend(points)
+    for size, point in _larger(path):
+        found[size].append(point)
+    return {size: _curve(points) for size, points in found.items()}
+
+
+def _larger(path: Path) -> Iterable[tuple[tuple[int, int], Point]]:
+    """Points of the larger sizes, each with its (nodes, GPUs)."""
     columns = ("num_nodes", "num_replicas", "local_bsz", "step_time", "sync_time")
     for row in rows(path, read_text(path), columns):
-        found[row.whole("num_nodes"), row.whole("num_replicas")].append(_point(row))
-    return {size: _curve(points) for size, points in found.items()}
+        yield (row.whole("num_nodes"), row.whole("num_replicas")), _point(row)
 
 
 def _point(row: Row) -> Point:

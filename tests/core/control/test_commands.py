@@ -5,7 +5,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.core.control.commands import Command, RunJob, StopJob, StopReason
+from headway.core.control.commands import Command, RunJob, ScaleCluster, StopJob, StopReason
 from headway.core.ids import JobId
 from headway.core.types import Allocation, JobSpec
 from headway.testing.strategies import allocations, job_specs
@@ -21,6 +21,7 @@ def test_a_key_names_the_job_the_generation_and_what_is_asked(
 
     commands = all_commands(generation) + all_commands(generation + later)
     commands.append(StopJob(job_id=JobId("another"), generation=generation, why=StopReason.YIELD))
+    commands += [ScaleCluster(nodes=2, leaving=(), generation=of) for of in (0, generation + 100)]
     assert all(one.key != other.key for one, other in combinations(commands, 2))
     assert [command.key for command in all_commands(generation)] == [
         f"{spec.job_id}/{generation}/{word}" for word in ("run", "yield", "cancel")

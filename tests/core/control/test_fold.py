@@ -26,8 +26,9 @@ from headway.core.control.state import State
 from headway.core.errors import IllegalMoveError, InvalidInputError
 from headway.core.ids import JobId, NodeId
 from headway.core.types import Allocation, BatchChange, JobReport, JobSpec, Node, Reason, ReasonCode
+from headway.testing.batches import batch_changes
 from headway.testing.histories import History, histories
-from headway.testing.strategies import batch_changes, job_reports, job_specs
+from headway.testing.strategies import job_reports, job_specs
 
 A = JobId("a")
 N0 = NodeId("n0")

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import given, settings
 
-from headway.core.control.commands import RunJob, StopJob, StopReason
+from headway.core.control.commands import RunJob, ScaleCluster, StopJob, StopReason
 from headway.core.control.events import (
     Change,
     Event,
@@ -25,6 +25,7 @@ from headway.core.control.state import State
 from headway.core.control.step import records, step
 from headway.core.ids import JobId, NodeId
 from headway.core.policy.base import Traits
+from headway.core.scale import Scaling
 from headway.core.types import (
     NOTHING,
     Allocation,
@@ -332,3 +333,50 @@ def test_a_job_that_gave_its_gpus_back_unasked_can_be_started_again() -> None:
     )
     assert (state.jobs[A].restarts, state.jobs[A].attained_at(120.0)) == (1, 30.0)
     assert len(commands[-1]) == 1
+
+
+def asking(nodes: int, *leaving: NodeId) -> Decision:
+    return Decision(allocations={}, scaling=Scaling(nodes=nodes, leaving=leaving))
+
+
+def test_only_another_size_is_a_command_and_it_comes_after_those_that_empty_its_nodes() -> None:
+    """Five rounds: nothing new, one more, the same again, away with n1, and that once more."""
+    moved = replace(holding(a={N0: 1}), scaling=Scaling(nodes=2, leaving=(N1,)))
+    first = replace(holding(a={N1: 1}), scaling=Scaling(nodes=2))
+    policy = Scripted(first, replace(first, scaling=Scaling(nodes=3)), *[moved] * 2)
+    rounds = [RoundStarted(at_s=60.0 * number) for number in range(4)]
+    state, commands = play(policy, *TWO_NODES, submitted(A), *rounds)
+    told = [[command for command in each if isinstance(command, ScaleCluster)] for each in commands]
+    assert told[3:] == [
+        [],
+        [ScaleCluster(nodes=3, leaving=(), generation=1)],
+        [ScaleCluster(nodes=2, leaving=(N1,), generation=2)],
+        [],
+    ]
+    assert isinstance(commands[5][-1], ScaleCluster)
+    assert len(commands[5]) == 2
+    assert (state.snapshot().nodes_wanted, state.snapshot().nodes_leaving) == (2, (N1,))
+
+
+def test_a_node_that_was_to_leave_is_struck_off_and_one_that_was_not_is_asked_for_anew() -> None:
+    policy = Scripted(asking(1, N1), asking(1), asking(1))
+    lost = NodeLost(at_s=61.0, node_id=N1), NodeLost(at_s=121.0, node_id=N0)
+    rounds = [RoundStarted(at_s=60.0 * number) for number in (1, 2, 3)]
+    log = [*TWO_NODES, rounds[0], lost[0], rounds[1], lost[1], rounds[2]]
+    state, commands = play(policy, *log)
+    assert [len(each) for each in commands] == [0, 0, 1, 0, 0, 0, 1]
+    assert commands[-1] == (ScaleCluster(nodes=1, leaving=(), generation=2),)
+    assert (state.scalings, state.nodes_wanted) == (2, 1)
+    written = [event for event in records(rounds[2], state) if isinstance(event, RoundDecided)]
+    assert written[0].scaling == Scaling(nodes=1)
+
+
+def test_a_policy_may_want_each_gpu_to_keep_the_initial_batch() -> None:
+    policy = Scripted(holding(a={N0: 2}), adapts=True)
+    policy.traits = replace(policy.traits, batch_per_gpu=True)
+    asked = submitted(A, BatchMode.ADAPTIVE)
+    _, commands = play(policy, *TWO_NODES, asked, RoundStarted(at_s=1.0))
+    (run,) = commands[-1]
+    assert isinstance(run, RunJob)
+    assert (run.job.batch.min_batch_per_gpu, run.job.batch.max_batch_per_gpu) == (32, 32)
+    assert run.job.batch.max_accum_steps == 0

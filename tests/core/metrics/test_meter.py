@@ -93,6 +93,8 @@ def test_durations_and_gpu_time_of_each_job(two_jobs: list[Event]) -> None:
     assert (b.jct_s, b.queueing_s, b.restarts, b.max_gpus) == (500.0, 50.0, 1, 4)
     assert b.gpu_hours * 3600 == 1 * 300 + 4 * 150
     assert (a.ended, b.ended) == (Phase.FINISHED, Phase.FINISHED)
+    assert a.provisioned_gpu_hours * 3600 == pytest.approx(4 * 100 + 2 * 300)
+    assert b.provisioned_gpu_hours * 3600 == pytest.approx(2 * 300 + 4 * 200)
 
 
 def test_the_four_readings_of_rho(two_jobs: list[Event]) -> None:
@@ -135,6 +137,8 @@ def test_every_field_of_the_summary(two_jobs: list[Event]) -> None:
     assert summary.utilisation == pytest.approx((950 + 900) / (4 * 600))
     assert summary.gpu_hours == pytest.approx(1850 / 3600)
     assert summary.gap_max == 0.25
+    assert summary.node_hours * 3600 == pytest.approx(600)
+    assert summary.provisioned_gpu_hours * 3600 == pytest.approx(4 * 600)
 
 
 @pytest.fixture
@@ -158,6 +162,13 @@ def rough() -> list[Event]:
         JobStopped(at_s=1800.0, job_id=B, generation=2),
         RunOpened(at_s=1900.0, policy="toy", round_s=100.0),
     ]
+
+
+def test_what_is_paid_for_is_what_is_there_until_the_last_completion(rough: list[Event]) -> None:
+    """n0 from 1,000 s to 1,300 s, n1 from 1,200 s on; the last job finishes at 1,600 s."""
+    summary = summarise(rough)
+    assert summary.node_hours * 3600 == pytest.approx(300 + 400)
+    assert summary.provisioned_gpu_hours * 3600 == pytest.approx(2 * 700)
 
 
 def test_lost_nodes_failures_and_jobs_that_never_end(rough: list[Event]) -> None:

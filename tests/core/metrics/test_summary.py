@@ -12,7 +12,9 @@ from headway.core.control.lifecycle import Phase
 from headway.core.ids import JobId
 from headway.core.metrics.summary import JobOutcome, Summary, Totals, summary_of
 
-NO_TOTALS = Totals(makespan_s=None, utilisation=None, gap_max=None)
+NO_TOTALS = Totals(
+    makespan_s=None, utilisation=None, gap_max=None, node_hours=0.0, provisioned_gpu_hours=0.0
+)
 CONTRACT = [
     "jobs",
     "finished",
@@ -41,6 +43,8 @@ CONTRACT = [
     "restarts",
     "gpu_hours",
     "gap_max",
+    "node_hours",
+    "provisioned_gpu_hours",
 ]
 
 
@@ -49,16 +53,19 @@ def outcome(
     rho: float | None = None,
     rho_static: float | None = None,
     ended: Phase | None = Phase.FINISHED,
+    tenant: str = "default",
 ) -> JobOutcome:
     return JobOutcome(
         job_id=JobId("a"),
         name="a",
+        tenant=tenant,
         submitted_s=0.0,
         started_s=0.0,
         finished_s=jct_s,
         jct_s=jct_s,
         queueing_s=0.0,
         gpu_hours=0.5,
+        provisioned_gpu_hours=0.75,
         restarts=2,
         max_gpus=1,
         rho=rho,
@@ -104,7 +111,7 @@ def test_without_a_finished_job_averages_are_none(ends: list[Phase | None]) -> N
     summary = summary_of([outcome(jct_s=None, ended=end) for end in ends], NO_TOTALS)
     assert (summary.jobs, summary.finished) == (len(ends), 0)
     unknown = [name for name in CONTRACT if getattr(summary, name) is None]
-    counted = ["jobs", "finished", "restarts", "gpu_hours"]
+    counted = ["jobs", "finished", "restarts", "gpu_hours", "node_hours", "provisioned_gpu_hours"]
     assert unknown == [name for name in CONTRACT if name not in counted]
 
 

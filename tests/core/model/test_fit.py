@@ -1,7 +1,6 @@
 """The fit of theta_sys: known truths, priors, failures, and the profiles published with Pollux."""
 
-import csv
-from dataclasses import astuple, fields, replace
+from dataclasses import fields, replace
 from math import inf
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 
 from headway.core.model import fit as module
 from headway.core.model.fit import OPTIMISM, Fit, fit, fit_profile, mean_relative_error
-from headway.core.model.objective import Observations
+from headway.core.model.observations import Observations
 from headway.core.model.throughput import (
     UNREPORTED,
     grad_time_s,
@@ -21,6 +20,7 @@ from headway.core.model.throughput import (
     throughput_per_s,
     unstack,
 )
+from headway.traces.pollux import read_observations
 
 TRUE = np.array([0.018, 0.0007, 0.030, 0.005, 0.128, 0.003, 2.2])
 
@@ -47,10 +47,6 @@ def measured(
     )
 
 
-def only(seen: Observations, rows: np.ndarray) -> Observations:
-    return Observations(**{f.name: getattr(seen, f.name)[rows] for f in fields(seen)})
-
-
 @settings(max_examples=25, deadline=None)
 @given(
     alphas=st.lists(st.floats(0.01, 1), min_size=3, max_size=3),
@@ -72,7 +68,7 @@ def test_noise_free_steps_give_back_the_speed(
 
 def test_noise_free_steps_give_back_the_parameters() -> None:
     found = fit(measured(TRUE, 16))
-    assert stack([found.params])[0] == pytest.approx(TRUE, rel=0.005)
+    assert stack([found.params])[0, :7] == pytest.approx(TRUE, rel=0.005)
     assert found.error < 1e-5
 
 
@@ -103,7 +99,7 @@ def test_an_untried_size_is_assumed_to_scale_perfectly() -> None:
 
 def test_betas_stay_zero_until_more_than_two_gpus_were_held() -> None:
     seen = measured(TRUE, 4)
-    found = fit(only(seen, np.flatnonzero(seen.gpus <= 2))).params
+    found = fit(seen.only(seen.gpus <= 2)).params
     assert found.beta_local_s == found.beta_node_s == 0
     assert found.alpha_local_s == pytest.approx(0.030, rel=0.01)
     assert found.alpha_node_s == pytest.approx(0.128, rel=0.01)
@@ -111,7 +107,7 @@ def test_betas_stay_zero_until_more_than_two_gpus_were_held() -> None:
 
 def test_several_nodes_cost_what_one_costs_until_they_were_seen() -> None:
     seen = measured(TRUE, 4)
-    found = fit(only(seen, np.flatnonzero(seen.nodes == 1))).params
+    found = fit(seen.only(seen.nodes == 1)).params
     assert (found.alpha_node_s, found.beta_node_s) == (found.alpha_local_s, found.beta_local_s)
     assert found.alpha_local_s == pytest.approx(0.030, rel=0.01)
 
@@ -145,6 +141,7 @@ def test_recent_observations_weigh_more() -> None:
     both = {
         f.name: np.concatenate([getattr(early, f.name), getattr(late, f.name)])
         for f in fields(Observations)
+        if f.name not in ("racks", "gpu_type")
     }
     both["weight"] = np.repeat([1e-6, 1.0], 20)
     found = fit(Observations(**both)).params
@@ -155,7 +152,7 @@ def test_recent_observations_weigh_more() -> None:
 @pytest.mark.parametrize(
     "broken",
     [
-        lambda seen: only(seen, np.zeros(0, dtype=np.int64)),
+        lambda seen: seen.only(np.zeros(0, dtype=np.int64)),
         lambda seen: replace(seen, weight=np.zeros_like(seen.weight)),
         lambda seen: replace(seen, weight=-seen.weight),
         lambda seen: replace(seen, step_s=np.full_like(seen.step_s, np.nan)),
@@ -171,8 +168,33 @@ def test_a_fit_that_fails_keeps_the_last_one_and_says_so(broken: object) -> None
     assert found.params == last.params
     assert found.error == last.error
     assert not found.converged
-    assert found.message.startswith("kept the last fit: ")
+    assert found.message == f"kept the last fit: {found.trouble}"
+    assert found.trouble
     assert last.converged
+    assert not last.trouble
+
+
+def test_each_type_of_gpu_gets_its_own_pass_and_all_share_the_rest() -> None:
+    """Half of the steps were made on GPUs of half the speed."""
+    seen = measured(TRUE, 16)
+    slow = np.arange(seen.gpus.size) % 2 == 1
+    theta = np.repeat(TRUE[None], seen.gpus.size, axis=0)
+    theta[slow, :2] *= 2
+    m, s = seen.batch_per_gpu, seen.accum_steps
+    seen = replace(
+        seen,
+        grad_s=grad_time_s(theta, m),
+        step_s=step_time_s(theta, seen.gpus, seen.nodes > 1, m, s),
+        gpu_type=np.where(slow, "t4", "v100").tolist(),
+    )
+    found = fit(seen)
+    grads = {one.gpu_type: (one.alpha_grad_s, one.beta_grad_s) for one in found.grad_by_type}
+    assert grads["v100"] == pytest.approx(TRUE[:2], rel=0.01)
+    assert grads["t4"] == pytest.approx(2 * TRUE[:2], rel=0.01)
+    assert stack([found.params])[0, 2:7] == pytest.approx(TRUE[2:], rel=0.02)
+    assert found.params_on("t4").alpha_grad_s == grads["t4"][0]
+    assert found.params_on("a100") == found.params
+    assert mean_relative_error(found.params, seen, found.grad_by_type) < 0.005
 
 
 def test_a_search_that_fails_keeps_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,7 +210,7 @@ def test_a_search_that_fails_keeps_the_last_one(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_without_a_last_fit_a_failure_leaves_the_prior() -> None:
-    nothing = only(measured(TRUE, 4), np.zeros(0, dtype=np.int64))
+    nothing = measured(TRUE, 4).only(np.zeros(0, dtype=np.int64))
     for found in (fit(nothing), fit_profile(nothing)):
         assert found.params == UNREPORTED
         assert found.error == inf
@@ -202,59 +224,36 @@ def test_few_and_noisy_steps_still_give_a_model_within_bounds(
     seed: int, count: int, most: int
 ) -> None:
     found = fit(measured(TRUE, most, count=count, noise=0.3, seed=seed))
-    values = np.array(astuple(found.params))
+    values = stack([found.params])
     assert np.isfinite(values).all()
     assert np.all(values >= 0)
     assert 1 <= found.params.gamma <= 10
     assert found.params.alpha_grad_s + found.params.beta_grad_s > 0
 
 
-def profile(folder: Path) -> Observations:
-    """Both tables of a profile published with Pollux; T_grad is the step less synchronisation."""
-    rows: list[tuple[float, ...]] = []
-    for name in ("placements.csv", "scalability.csv"):
-        with (folder / name).open() as file:
-            for row in csv.DictReader(file):
-                digits = [int(digit) for digit in row.get("placement", "")]
-                gpus = sum(digits) or int(row["num_replicas"])
-                nodes = len(digits) or int(row["num_nodes"])
-                step_s = float(row["step_time"])
-                grad_s = step_s - float(row["sync_time"])
-                rows.append((gpus, nodes, float(row["local_bsz"]), grad_s, step_s))
-    gpus, nodes, batch, grad_s, step_s = np.array(rows).T
-    return Observations(
-        gpus=gpus.astype(np.int64),
-        nodes=nodes.astype(np.int64),
-        batch_per_gpu=batch,
-        accum_steps=np.zeros_like(batch),
-        grad_s=grad_s,
-        step_s=step_s,
-        weight=np.ones_like(batch),
-    )
-
-
 @pytest.mark.parametrize(
-    ("app", "rows"),
+    ("app", "rows", "most"),
     [
-        ("bert", 720),
-        ("cifar10", 1512),
-        ("deepspeech2", 952),
-        ("imagenet", 1152),
-        ("ncf", 2119),
-        ("yolov3", 648),
+        ("bert", 720, 0.075),
+        ("cifar10", 1512, 0.075),
+        ("deepspeech2", 952, 0.075),
+        ("imagenet", 1152, 0.075),
+        ("ncf", 2119, 0.10),
+        ("yolov3", 648, 0.10),
     ],
 )
 def test_the_error_on_the_measured_profiles_is_at_most_ten_percent(
-    shared_data: Path, app: str, rows: int
+    shared_data: Path, app: str, rows: int, most: float
 ) -> None:
     """Pollux (OSDI'21), section 5: "at most 10 % average error across all tasks", 64 GPUs."""
-    seen = profile(shared_data / "pollux" / "profiles" / app)
+    seen = read_observations(shared_data / "pollux" / "profiles" / app)
     assert seen.step_s.size == rows
     online, offline = fit(seen), fit_profile(seen)
     assert online.converged
     assert offline.converged
     assert mean_relative_error(online.params, seen) <= 0.10
     assert mean_relative_error(offline.params, seen) <= mean_relative_error(online.params, seen)
+    assert mean_relative_error(offline.params, seen) <= most
 
 
 def test_params_of_a_fit_go_through_an_array_unchanged() -> None:

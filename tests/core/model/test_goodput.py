@@ -1,6 +1,5 @@
 """Goodput: laws of the best choice, the fixed mode, given choices and the 5 % rule."""
 
-from dataclasses import fields
 from math import ceil, inf
 
 import numpy as np
@@ -9,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.core.model.goodput import JobModels, best, goodput_at, keep_unless_better
-from headway.core.model.throughput import unstack
-from headway.core.types import BatchContract, BatchMode, JobReport
+from headway.core.model.throughput import PARAMETERS, stack
+from headway.core.types import BatchContract, BatchMode, JobReport, ThroughputParams
 
 GPUS = np.arange(1, 33)
 SEVERAL = GPUS > 4
@@ -18,7 +17,7 @@ SEVERAL = GPUS > 4
 
 def report(theta: np.ndarray, noise_scale: float | None) -> JobReport:
     return JobReport(
-        throughput=unstack(theta[None])[0],
+        throughput=ThroughputParams(**dict(zip(PARAMETERS, theta.tolist(), strict=False))),
         noise_scale=noise_scale,
         progress_examples=0.0,
         batch_per_gpu=1,
@@ -65,15 +64,11 @@ def test_more_noise_never_lowers_goodput_or_the_batch(
     contract, heard = job
     theta = heard.throughput
     quiet, noisy = (
-        best(JobModels.of([(contract, report(_row(theta), phi))]), GPUS, SEVERAL)
+        best(JobModels.of([(contract, report(stack([theta])[0, :7], phi))]), GPUS, SEVERAL)
         for phi in (noise, noise * more)
     )
     assert np.all(noisy.goodput_per_s >= quiet.goodput_per_s * (1 - 1e-9))
     assert np.all(noisy.batch_size >= quiet.batch_size)
-
-
-def _row(params: object) -> np.ndarray:
-    return np.array([getattr(params, f.name) for f in fields(params)])  # type: ignore[arg-type]
 
 
 def test_without_a_noise_scale_the_batch_stays_as_small_as_it_may() -> None:

@@ -6,10 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
 
-from headway.core.model.objective import Observations, parametrise, prepare
-from headway.core.model.throughput import grad_time_s, step_time_s
+from headway.core.model.objective import prepare
+from headway.core.model.observations import Observations
+from headway.core.model.parameters import parametrise
+from headway.core.model.throughput import PARAMETERS, grad_time_s, stack, step_time_s
+from headway.core.types import ThroughputParams
 
 TRUE = np.array([0.018, 0.0007, 0.030, 0.005, 0.128, 0.003, 2.2])
+PARAMS = ThroughputParams(**dict(zip(PARAMETERS, TRUE.tolist(), strict=False)))
 
 
 def observed(
@@ -66,9 +70,10 @@ def test_gradients_hold_for_a_job_that_never_synchronised() -> None:
 def test_the_truth_has_next_to_no_loss() -> None:
     by = parametrise(MANY)
     objective = prepare(MANY, by)
-    assert by.theta(by.x(TRUE)) == pytest.approx(TRUE)
-    assert objective.relative(by.x(TRUE), smooth=1e-9, grad_share=1.0)[0] < 1e-8
-    assert objective.rmsle(by.x(TRUE))[0] < 1e-3
+    x = by.x(PARAMS, ())
+    assert stack([by.params(x)[0]])[0, :7] == pytest.approx(TRUE)
+    assert objective.relative(x, smooth=1e-9, grad_share=1.0)[0] < 1e-8
+    assert objective.rmsle(x)[0] < 1e-3
 
 
 def test_no_power_overflows_however_far_apart_the_times_are() -> None:
@@ -77,35 +82,3 @@ def test_no_power_overflows_however_far_apart_the_times_are() -> None:
         value, slope = objective.rmsle(np.array([1, 1, sync, sync, sync, sync, 10.0]))
         assert np.isfinite(value)
         assert np.isfinite(slope).all()
-
-
-@pytest.mark.parametrize(
-    ("seen", "zero", "tied"),
-    [
-        (observed([1, 1], [1, 1], [32, 64]), [2, 3, 4, 5], []),
-        (observed([1, 2], [1, 1], [32, 64]), [3, 5], [(2, 4)]),
-        (observed([1, 2], [1, 2], [32, 64]), [2, 3, 5], []),
-        (observed([1, 4], [1, 1], [32, 64]), [], [(2, 4), (3, 5)]),
-        (observed([2, 4, 2], [1, 1, 2], [32, 64, 32]), [], [(3, 5)]),
-        (observed([2, 4], [1, 2], [32, 64]), [3], []),
-        (MANY, [], []),
-    ],
-    ids=["alone", "a pair", "a pair apart", "one node", "apart as a pair", "apart", "all"],
-)
-def test_what_was_never_tried_has_its_prior(
-    seen: Observations, zero: list[int], tied: list[tuple[int, int]]
-) -> None:
-    """Zero until tried; the node pair is the local pair until several nodes."""
-    by = parametrise(seen)
-    theta = by.theta(np.linspace(1, 3, by.lead.size))
-    assert [row for row in range(6) if theta[row] == 0] == zero
-    for local, node in tied:
-        assert theta[local] == theta[node]
-    assert theta[6] >= 1
-
-
-def test_a_single_batch_size_makes_half_of_the_pass_a_fixed_cost() -> None:
-    seen = observed([1, 2], [1, 1], [64, 64])
-    theta = parametrise(seen).theta(np.ones(3))
-    assert theta[0] == pytest.approx(theta[1] * 64)
-    assert theta[0] + theta[1] * 64 == pytest.approx(seen.grad_s[0])

@@ -1,5 +1,7 @@
 """Laws of step time and throughput, and the array form of the parameters."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 from headway.core.model.throughput import (
     PARAMETERS,
     grad_time_s,
+    narrow,
     overlapped_s,
     stack,
     step_time_s,
@@ -15,7 +18,7 @@ from headway.core.model.throughput import (
     throughput_per_s,
     unstack,
 )
-from headway.core.types import ThroughputParams
+from headway.core.types import ThroughputKind, ThroughputParams
 
 seconds = st.floats(0, 1e4, allow_subnormal=False)
 gammas = st.floats(1, 10)
@@ -37,12 +40,21 @@ def thetas(draw: st.DrawFn) -> np.ndarray:
 
 
 def test_columns_are_the_fields_in_order_and_come_back() -> None:
-    params = (CIFAR10, ThroughputParams(**dict(zip(PARAMETERS, range(1, 8), strict=True))))
+    numbers = dict(zip(PARAMETERS, range(1, 12), strict=True))
+    params = (CIFAR10, ThroughputParams(**numbers, kind=ThroughputKind.COLLECTIVE))
     theta = stack(params)
-    assert theta.shape == (2, 7)
-    assert theta[1].tolist() == [1, 2, 3, 4, 5, 6, 7]
+    assert theta.shape == (2, 12)
+    assert theta[1].tolist() == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 2]
     assert unstack(theta) == params
-    assert stack([]).shape == (0, 7)
+    assert stack([]).shape == (0, 12)
+
+
+def test_only_linear_rows_lose_the_columns_that_they_do_not_use() -> None:
+    linear = stack([CIFAR10] * 2)
+    assert narrow(linear).shape == (2, 7)
+    assert np.array_equal(sync_time_s(narrow(linear), 8, SEVERAL), sync_time_s(linear, 8, SEVERAL))
+    mixed = stack([CIFAR10, replace(CIFAR10, kind=ThroughputKind.COLLECTIVE)])
+    assert narrow(mixed) is mixed
 
 
 @pytest.mark.parametrize(("gamma", "both_s"), [(1.0, 7.0), (2.0, 5.0), (10.0, 4.0)])

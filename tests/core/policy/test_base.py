@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from headway.core.policy import POLICIES, make
-from headway.core.policy.base import Policy, Traits
-from headway.core.types import NOTHING, Node, Snapshot
+from headway.core.policy.base import Policy, Traits, contract_under
+from headway.core.types import NOTHING, BatchContract, BatchMode, Node, Snapshot
 from headway.testing.histories import NODE_IDS, Scattered
 
 NAMES = sorted(POLICIES)
@@ -42,3 +42,15 @@ def test_a_policy_of_one_s_own_needs_no_base_class() -> None:
     policy: Policy[int] = Scattered()  # mypy checks the protocol here
     assert Scattered.__mro__ == (Scattered, object)
     assert policy.decide(empty(1), policy.start(), np.random.default_rng(0))[1] == 1
+
+
+def test_a_batch_that_grows_with_the_gpus_is_split_into_passes_that_fit() -> None:
+    batch = BatchContract(
+        initial_batch_size=100, max_batch_size=900, max_batch_per_gpu=40, mode=BatchMode.ADAPTIVE
+    )
+    keeps = Traits(adapts_batch_size=True, batch_per_gpu=True)
+    kept = contract_under(keeps, batch)
+    assert (kept.min_batch_per_gpu, kept.max_batch_per_gpu, kept.max_accum_steps) == (34, 34, 2)
+    assert contract_under(Traits(adapts_batch_size=True), batch) == batch
+    fixed = BatchContract(initial_batch_size=100, max_batch_size=100, max_batch_per_gpu=40)
+    assert contract_under(keeps, fixed) == fixed

@@ -8,7 +8,7 @@ import pytest
 from headway.core.ids import JobId
 from headway.core.policy.grid import Grid
 from headway.core.types import ReasonCode
-from headway.testing.snapshots import bounds, code_of, job, nodes, running, snapshot
+from headway.testing.snapshots import bounds, code_of, job, mixed, nodes, running, snapshot
 
 JOBS = (
     running(job("late", submitted_s=5.0), {"n1": 2, "n0": 1}),
@@ -78,3 +78,24 @@ def test_reasons_carry_numbers() -> None:
     assert stopped.numbers == (("gpus_before", 3), ("gpus_after", 0), ("x", 2.0))
     assert large.numbers == (("gpus_needed", 9), ("gpus_of_cluster", 6))
     assert set(decision.allocations) == {JobId("early")}
+
+
+def test_types_are_ordered_by_nominal_speed_and_racks_by_name() -> None:
+    cluster = mixed(nodes(4, 2, 8, 1), types=["k80", "a100"], racks=["r1", None])
+    grid = Grid.of(snapshot(cluster), at_requested_size=False)
+    assert [(one.name, one.speed, one.gpus, one.largest) for one in grid.types] == [
+        ("a100", 3.0, 3, 2),
+        ("k80", 0.5, 12, 8),
+    ]
+    assert (grid.kind.tolist(), grid.rack.tolist()) == ([1, 0, 1, 0], [1, 0, 1, 0])
+    alloc = np.array([[1, 1, 0, 0], [1, 0, 1, 0], [0, 0, 1, 0], [0, 0, 0, 0]])
+    assert grid.locality_of(alloc).tolist() == [2, 1, 0, 0]
+    assert grid.kind_of(alloc).tolist() == [1, 1, 1, 0]
+
+
+def test_a_job_must_fit_one_type() -> None:
+    cluster = mixed(nodes(4, 4), types=["t4", "a100"])
+    grid = Grid.of(snapshot(cluster, job("a", requested_gpus=5)), at_requested_size=True)
+    (reason,) = grid.decision(grid.held).reasons
+    assert reason.code is ReasonCode.TOO_LARGE
+    assert reason.numbers == (("gpus_needed", 5), ("gpus_of_one_type", 4))

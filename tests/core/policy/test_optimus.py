@@ -14,6 +14,7 @@ from headway.testing.snapshots import (
     code_of,
     decide,
     job,
+    mixed,
     nodes,
     report,
     running,
@@ -110,3 +111,15 @@ def test_who_keeps_its_size_is_not_moved() -> None:
     assert decision.of(JobId("spread")) == spread.allocation
     assert code_of(decision, "spread") is ReasonCode.KEPT
     assert decision.of(JobId("other")).gpus == 4
+
+
+def test_a_job_grows_on_its_own_type_and_a_new_one_goes_where_its_share_is_largest() -> None:
+    """Eight t4 at speed 1 and four a100 at speed 3: a new job's share of the latter is larger; once
+    a job is there, half of it is less than all of the former."""
+    cluster = mixed(nodes(4, 4, 4), types=["t4", "t4", "a100"])
+    first = decide(Optimus(), snapshot(cluster, known("a"), known("b"))).allocations
+    assert [node for node, _ in first[JobId("a")].per_node] == ["n2"]
+    assert {node for node, _ in first[JobId("b")].per_node} <= {"n0", "n1"}
+    stays = decide(Optimus(), snapshot(cluster, known("a", on={"n0": 1}))).allocations[JobId("a")]
+    assert {node for node, _ in stays.per_node} == {"n0", "n1"}
+    assert stays.gpus > 4

@@ -43,6 +43,18 @@ class TestContractByRounding(PolicyContract):
         return Pollux(exact_up_to_gpus=0)
 
 
+class TestContractBySearch(PolicyContract):
+    @pytest.fixture
+    def policy(self) -> Pollux:
+        return Pollux(search="genetic", population=10, generations=10)
+
+
+class TestContractWithSharedNodes(PolicyContract):
+    @pytest.fixture
+    def policy(self) -> Pollux:
+        return Pollux(avoid_interference=False)
+
+
 def held(decision: Decision) -> dict[str, int]:
     return {name: allocation.gpus for name, allocation in decision.allocations.items()}
 
@@ -114,6 +126,15 @@ def test_the_measured_restart_delay_counts_not_the_assumed_one() -> None:
     assert numbers(decision, "a")["realloc_factor"] == pytest.approx(3_600 / 5_400)
 
 
+def test_of_two_jobs_that_differ_in_this_alone_the_one_that_restarts_quickly_moves() -> None:
+    quick, slow = (
+        veteran(name, {"n0": 1}, report=report(restart_s=delay_s))
+        for name, delay_s in (("quick", 15.0), ("slow", 1_200.0))
+    )
+    assert held(decide(Pollux(), snapshot(nodes(3), quick, slow))) == {"quick": 2, "slow": 1}
+    assert held(decide(Pollux(), snapshot(nodes(3), slow, quick))) == {"quick": 2, "slow": 1}
+
+
 def test_a_margin_damps_moves_for_little_and_leaves_growth_alone() -> None:
     jobs = veteran("a", {"n0": 3}), veteran("b", {"n0": 1})
     assert held(decide(Pollux(margin=0.0), snapshot(nodes(4), *jobs))) == {"a": 2, "b": 2}
@@ -179,6 +200,22 @@ def test_no_job_outgrows_its_cap_and_no_node_carries_two_spanning_jobs(seed: int
         assert len(spanning) == len(set(spanning))
 
 
+def test_the_search_of_the_paper_proves_nothing_and_goes_on_from_its_last_population() -> None:
+    policy, rng = Pollux(search="genetic"), np.random.default_rng(0)
+    seen = snapshot(nodes(4, 4, 4, 4), *(veteran(name) for name in "abcdef"))
+    first, memory = policy.decide(seen, policy.start(), rng)
+    assert first.gap is None
+    assert dict(first.solver)["generations"] == 100
+    best = decide(Pollux(), seen).objective
+    assert best is not None
+    assert first.objective is not None
+    assert 0.7 * best <= first.objective <= best * (1 + 1e-4)
+    assert memory.plans.jobs == tuple("abcdef")
+    second, _ = policy.decide(seen, memory, rng)
+    assert second.objective is not None
+    assert second.objective >= first.objective
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_decision_does_not_depend_on_what_is_remembered(seed: int) -> None:
     policy = Pollux()
@@ -201,6 +238,18 @@ def test_only_jobs_whose_report_changed_are_computed_again() -> None:
     _, second = policy.decide(snapshot(nodes(4), jobs[0], changed), first, rng)
     assert second.rows[JobId("a")] is first.rows[JobId("a")]
     assert second.rows[JobId("b")] is not first.rows[JobId("b")]
+
+
+def test_without_avoidance_spanning_jobs_share_a_node() -> None:
+    rigid = [job(name, gpus=bounds(least=6, most=6)) for name in ("a", "b")]
+    decision = decide(Pollux(avoid_interference=False), snapshot(nodes(4, 4, 4), *rigid))
+    assert held(decision) == {"a": 6, "b": 6}
+    assert decision.gap == pytest.approx(0.0, abs=1e-9)
+
+
+def test_an_unknown_search_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match=r"pollux\.search must be exact or genetic"):
+        make("pollux", {"search": "random"})
 
 
 @pytest.mark.parametrize(

@@ -180,8 +180,7 @@ def test_a_job_stays_on_one_type_of_gpu() -> None:
     decision = decide(Sia(), snapshot(cluster, veteran("a", most=8)))
     assert held(decision) == {"a": 4}
     eight = decide(Sia(), snapshot(cluster, rigid("b", 8)))
-    assert code_of(eight, "b") is ReasonCode.WAITING
-    assert numbers(eight, "b")["configurations"] == 0.0
+    assert code_of(eight, "b") is ReasonCode.TOO_LARGE
 
 
 def test_two_jobs_take_a_type_each() -> None:
@@ -227,16 +226,19 @@ def test_who_holds_something_new_holds_a_configuration_within_its_cap(seed: int)
     for seen, decision, _ in episode(Sia(), seed):
         size = {node.node_id: node.gpus for node in seen.nodes}
         counts = {gpus for gpus in (1, 2, 4) if gpus <= max(size.values())}
-        for gpus in size.values():
-            counts |= {gpus * n for n in range(1, list(size.values()).count(gpus) + 1)}
+        pinned = [v.allocation for v in seen.jobs if v.allocation and not v.spec.preemptible]
+        taken = {node_id for allocation in pinned for node_id, _ in allocation.per_node}
+        whole = [(n.gpu_type, n.gpus) for n in seen.nodes if n.node_id not in taken]
+        for alike in set(whole):
+            counts |= {alike[1] * number for number in range(1, whole.count(alike) + 1)}
         for view in seen.jobs:
             allocation, own = decision.of(view.spec.job_id), view.spec.gpus
             allowed = counts & set(own.allowed(seen.gpus))
             if not allocation or allocation == view.allocation or not allowed:
                 continue
             per_node = [(gpus, size[node_id]) for node_id, gpus in allocation.per_node]
-            whole = all(gpus == of for gpus, of in per_node) and len(set(per_node)) == 1
-            assert whole or (len(per_node) == 1 and allocation.gpus in {1, 2, 4})
+            all_whole = all(gpus == of for gpus, of in per_node) and len(set(per_node)) == 1
+            assert all_whole or (len(per_node) == 1 and allocation.gpus in {1, 2, 4})
             assert allocation.gpus <= max(2 * view.max_gpus_held, min(allowed))
 
 

@@ -29,6 +29,16 @@ def test_blocks_keep_their_places_and_equal_entries_add_up() -> None:
     assert program.row_lower.tolist() == [0.0, 1.0]
     assert program.row_upper.tolist() == [4.0, 4.0]
     assert program.offset == 2.0
+    assert [part.tolist() for part in program.start] == [[], []]
+
+
+def test_a_start_names_rows_and_the_columns_in_their_places() -> None:
+    assembly = Assembly()
+    column, row = assembly.add_columns(np.ones(3)), assembly.add_rows(2, upper=1.0)
+    assembly.add_entries(row[[0, 1]], column[[2, 1]])
+    assembly.start_with(row[:1], column[2:])
+    assembly.start_with(row[1:], column[1:2])
+    assert [part.tolist() for part in assembly.program().start] == [[0, 1], [2, 1]]
 
 
 def test_empty_blocks_leave_a_program_whole() -> None:

@@ -117,3 +117,28 @@ def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
     solve_linear(hard())
     printed = capfd.readouterr()
     assert (printed.out, printed.err) == ("", "")
+
+
+def test_a_linear_program_has_reduced_costs_and_prices() -> None:
+    outcome = solve_linear(knapsack([3.0, 2.0], [2.0, 2.0], 2.0))
+    assert outcome.reduced == pytest.approx(np.array([0.0, 1.0]), abs=1.0)
+    assert outcome.prices is not None
+    # Room is worth what the first item makes of it, or the second is exactly not worth its room.
+    assert -1.5 - 1e-9 <= outcome.prices[0] <= -1.0 + 1e-9
+
+
+def test_a_good_start_saves_simplex_iterations() -> None:
+    def assignment(started: bool) -> Program:
+        assembly = Assembly()
+        cost = np.where(np.eye(30, dtype=np.bool_), -1.0, -0.5).ravel()
+        column = assembly.add_columns(cost, upper=1.0)
+        one, other = assembly.add_rows(30, upper=1.0), assembly.add_rows(30, upper=1.0)
+        assembly.add_entries(np.repeat(one, 30), column)
+        assembly.add_entries(np.tile(other, 30), column)
+        if started:
+            assembly.start_with(one, column[np.arange(30) * 31])
+        return assembly.program()
+
+    cold, warm = solve_linear(assignment(False)), solve_linear(assignment(True))
+    assert cold.objective == pytest.approx(warm.objective) == pytest.approx(-30.0)
+    assert warm.simplex_iterations == 0 < cold.simplex_iterations

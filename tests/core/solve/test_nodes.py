@@ -1,11 +1,13 @@
 """Nodes as classes with patterns and as wide nodes with counts of slots: the same optimum."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from headway.core.solve import nodes
 from headway.core.solve.assembly import Assembly
-from headway.core.solve.nodes import Block, add_nodes
+from headway.core.solve.nodes import Block, Residents, Zone, add_nodes
 from headway.core.solve.pinned import Plan, solve
 from headway.core.solve.problem import Problem
 from headway.testing.placements import all_placements, is_a_placement, random_problem
@@ -47,19 +49,31 @@ def test_a_very_wide_node_stays_a_small_program() -> None:
     assert plan.gap <= 1e-4
 
 
-def blocks_of(capacity: list[int], held: list[list[int]], sizes: list[int]) -> list[Block]:
+def blocks_of(
+    capacity: list[int], held: list[list[int]], sizes: list[int], nodes: list[int] | None = None
+) -> list[Block]:
+    """Blocks of some nodes, or of all."""
     assembly = Assembly()
     keep = assembly.add_columns(np.zeros(len(held)), upper=1.0)
     demand = assembly.add_rows(len(sizes), upper=0.0)
+    zone = Zone(
+        index=0,
+        kind=0,
+        rack=None,
+        nodes=np.arange(len(capacity)) if nodes is None else np.array(nodes),
+        sizes=np.array(sizes),
+        demand=demand,
+        spanning=True,
+    )
     return list(
         add_nodes(
             assembly,
+            zone,
             capacity=np.array(capacity),
-            held=np.array(held, dtype=np.int64).reshape(len(held), len(capacity)),
-            keep=keep,
-            sizes=np.array(sizes),
-            demand=demand,
-            spanning=True,
+            closed=np.zeros(len(capacity), dtype=np.bool_),
+            residents=Residents.of(
+                np.array(held, dtype=np.int64).reshape(len(held), len(capacity)), keep
+            ),
         )
     )
 
@@ -86,3 +100,27 @@ def test_a_wide_node_cuts_slots_of_each_size_and_one_hole() -> None:
     assert block.node == 0
     assert block.patterns.tolist() == [[1, 0], [0, 1], *[[0, 0]] * 9]
     assert block.left.tolist() == [0, 0, *range(1, 10)]
+
+
+def test_a_zone_sees_its_own_nodes_and_who_spans_to_others() -> None:
+    blocks = blocks_of([4, 9, 4, 4], [[1, 0, 0, 3], [0, 2, 0, 0]], [1], nodes=[0, 1])
+    found = [(block.room, block.flagged, block.node) for block in blocks]
+    assert found == [(3, True, None), (4, False, None), (9, False, 1)]
+
+
+@pytest.mark.parametrize("wide", [8, 0])
+@pytest.mark.parametrize("seed", range(30))
+def test_on_closed_nodes_the_optimum_is_that_of_enumeration(
+    seed: int, wide: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nodes, "_WIDE", wide)
+    rng = np.random.default_rng(seed)
+    problem = random_problem(rng, nodes=(3, 3), room=(2, 3), jobs=(2, 3))
+    problem = replace(problem, closed=rng.random(3) < 0.5)
+    allowed = [
+        cost
+        for cost, rows in all_placements(problem)
+        if problem.feasible(np.array(rows, dtype=np.int64))
+    ]
+    plan = one_optimum(problem)
+    assert plan.objective == pytest.approx(min(allowed, default=np.inf), rel=1e-6, abs=1e-6)

@@ -1,5 +1,6 @@
 """The placement solver against enumeration of every placement, and its laws."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -21,17 +22,34 @@ def tiny(seed: int) -> Problem:
 
 
 def larger(seed: int) -> Problem:
-    return random_problem(np.random.default_rng(seed), nodes=(2, 8), room=(1, 8), jobs=(1, 14))
+    """One type or two; no rack level or up to two racks."""
+    rng, kinds, racks = np.random.default_rng(seed), 1 + seed % 2, seed % 3
+    return random_problem(rng, nodes=(2, 8), room=(1, 8), jobs=(1, 14), kinds=kinds, racks=racks)
+
+
+def provable(seed: int) -> Problem:
+    """Small enough to be solved to the end, within the budget."""
+    rng, kinds, racks = np.random.default_rng(seed), 1 + seed % 2, seed % 3
+    return random_problem(rng, nodes=(2, 6), room=(1, 4), jobs=(1, 7), kinds=kinds, racks=racks)
 
 
 def tolerance(value: float) -> float:
     return 1e-6 * max(1.0, abs(value))
 
 
+def tiny_of_types_and_racks(seed: int) -> Problem:
+    """Four to six nodes of one or two GPUs, of two types and in two racks."""
+    rng = np.random.default_rng(seed)
+    return random_problem(rng, nodes=(4, 6), room=(1, 2), jobs=(2, 3), kinds=2, racks=2)
+
+
+@pytest.mark.parametrize("make", [tiny, tiny_of_types_and_racks])
 @pytest.mark.parametrize("seed", range(TINY_INSTANCES))
-def test_on_200_tiny_instances_the_optimum_is_found_and_the_bound_is_valid(seed: int) -> None:
+def test_on_200_tiny_instances_the_optimum_is_found_and_the_bound_is_valid(
+    seed: int, make: Callable[[int], Problem]
+) -> None:
     """The acceptance test of the allocation core: enumeration knows every placement."""
-    problem = tiny(seed)
+    problem = make(seed)
     best, _ = min(all_placements(problem), default=(np.inf, ()))
     plan = solve(problem, rel_gap=0.0)
     if np.isinf(best):
@@ -49,6 +67,25 @@ def test_on_200_tiny_instances_the_optimum_is_found_and_the_bound_is_valid(seed:
     rounded = solve(problem, exact_up_to_gpus=0)
     assert rounded.bound <= best + tolerance(best) <= rounded.objective + 2 * tolerance(best)
     assert rounded.alloc is None or is_a_placement(problem, rounded.alloc)
+
+
+def test_the_tiny_instances_use_both_types_and_both_rack_levels() -> None:
+    """And who holds GPUs of two types may keep them, but no more comes to be so."""
+    kinds, levels, mixed = set(), set(), 0
+    for seed in range(60):
+        problem = tiny_of_types_and_racks(seed)
+        plan = solve(problem)
+        for job, row in enumerate([] if plan.alloc is None else plan.alloc):
+            used = np.flatnonzero(row)
+            if len(set(problem.kind[used])) > 1:
+                assert (row == problem.held[job]).all()
+                mixed += 1
+            elif (row != problem.held[job]).any():
+                kinds |= set(problem.kind[used].tolist())
+                levels.add((len(used) > 1, len(set(problem.rack[used])) > 1))
+    assert kinds == {0, 1}
+    assert levels == {(False, False), (True, False), (True, True)}
+    assert mixed > 0
 
 
 def test_the_tiny_instances_are_not_all_easy() -> None:
@@ -90,11 +127,69 @@ def test_a_plan_costs_no_more_than_to_move_nobody(seed: int) -> None:
 def test_a_job_with_no_other_option_keeps_exactly_what_it_holds(seed: int) -> None:
     problem = larger(seed)
     pinned = problem.keepable() & (np.arange(len(problem.held)) % 2 == 0)
-    for table in (problem.cost_none, problem.cost_local, problem.cost_several):
-        table[pinned] = np.inf
+    for table in (
+        problem.cost_none,
+        problem.cost_local,
+        problem.cost_several,
+        problem.cost_rack,
+    ):
+        if table is not None:
+            table[pinned] = np.inf
     plan = solve(problem)
     if plan.alloc is not None:
         assert (plan.alloc[pinned] == problem.held[pinned]).all()
+
+
+@settings(deadline=None, max_examples=40)
+@given(seed=st.integers(0, 2**32 - 1), exact=st.booleans(), wider=st.booleans())
+def test_more_gpus_never_raise_the_bound(seed: int, exact: bool, wider: bool) -> None:
+    """A wider node, or one more: whatever was possible still is."""
+    problem = provable(seed)
+    if wider:
+        capacity = problem.capacity.copy()
+        capacity[seed % len(capacity)] += 1
+        more = replace(problem, capacity=capacity)
+    else:
+        more = replace(
+            problem,
+            capacity=np.append(problem.capacity, problem.capacity[-1]),
+            held=np.pad(problem.held, ((0, 0), (0, 1))),
+            kind=np.append(problem.kind, problem.kind[-1]),
+            rack=np.append(problem.rack, problem.rack[-1]),
+            closed=np.append(problem.closed, False),
+        )
+    limit = 1_000 if exact else 0
+    before, after = (
+        solve(task, rel_gap=0.0, exact_up_to_gpus=limit).bound for task in (problem, more)
+    )
+    assert after <= before + tolerance(before) or np.isinf(before)
+
+
+@settings(deadline=None, max_examples=40)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_another_order_of_jobs_and_nodes_changes_nothing_but_names(seed: int) -> None:
+    problem, rng = provable(seed), np.random.default_rng(seed)
+    jobs, nodes = (rng.permutation(length) for length in problem.held.shape)
+    other = replace(
+        problem,
+        capacity=problem.capacity[nodes],
+        held=problem.held[np.ix_(jobs, nodes)],
+        kind=problem.kind[nodes],
+        rack=problem.rack[nodes],
+        closed=problem.closed[nodes],
+        cost_none=problem.cost_none[jobs],
+        cost_local=problem.cost_local[jobs],
+        cost_rack=None if problem.cost_rack is None else problem.cost_rack[jobs],
+        cost_several=problem.cost_several[jobs],
+        cost_keep=problem.cost_keep[jobs],
+    )
+    first, second = solve(problem, rel_gap=0.0), solve(other, rel_gap=0.0)
+    assert first.status is second.status
+    if first.alloc is None or second.alloc is None:
+        assert first.alloc is second.alloc
+        return
+    assert first.objective == pytest.approx(second.objective, rel=1e-6, abs=1e-6)
+    assert first.alloc[jobs].sum(axis=1).tolist() == second.alloc.sum(axis=1).tolist()
 
 
 def test_the_same_problem_gives_the_same_plan() -> None:
@@ -107,13 +202,13 @@ def test_the_same_problem_gives_the_same_plan() -> None:
 
 def three_times_five_gpus_on_four_nodes_of_four() -> Problem:
     """The round in which counting GPUs is not enough: 15 of 16 GPUs, yet no split."""
-    cost = np.full((3, 6), np.inf)
-    cost[:, 5] = 1.0
+    cost = np.full((3, 1, 6), np.inf)
+    cost[:, :, 5] = 1.0
     return Problem(
         capacity=np.full(4, 4),
         held=np.zeros((3, 4), dtype=np.int64),
         cost_none=np.full(3, 10.0),
-        cost_local=np.full((3, 5), np.inf),
+        cost_local=np.full((3, 1, 5), np.inf),
         cost_several=cost,
         cost_keep=np.full(3, np.inf),
     )
@@ -143,8 +238,8 @@ def test_without_jobs_or_nodes_nothing_is_placed(jobs: int, nodes: int) -> None:
         capacity=np.full(nodes, 4),
         held=np.zeros((jobs, nodes), dtype=np.int64),
         cost_none=np.ones(jobs),
-        cost_local=np.ones((jobs, 5)),
-        cost_several=np.ones((jobs, 9)),
+        cost_local=np.ones((jobs, 1, 5)),
+        cost_several=np.ones((jobs, 1, 9)),
         cost_keep=np.full(jobs, np.inf),
     )
     plan = solve(problem)
@@ -158,8 +253,8 @@ def test_who_may_not_hold_nothing_needs_a_node() -> None:
         capacity=np.zeros(0, dtype=np.int64),
         held=np.zeros((1, 0), dtype=np.int64),
         cost_none=np.array([np.inf]),
-        cost_local=np.ones((1, 2)),
-        cost_several=np.ones((1, 2)),
+        cost_local=np.ones((1, 1, 2)),
+        cost_several=np.ones((1, 1, 2)),
         cost_keep=np.array([np.inf]),
     )
     plan = solve(problem)

@@ -14,11 +14,14 @@ from headway.testing.placements import (
 )
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(60))
 def test_cost_and_feasibility_agree_with_the_independent_reading(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    problem = random_problem(rng, nodes=(2, 4), room=(1, 4), jobs=(1, 5))
-    placements = [random_placement(rng, problem.capacity, len(problem.held)) for _ in range(5)]
+    kinds, racks = 1 + seed % 2, seed % 3
+    problem = random_problem(rng, nodes=(2, 6), room=(1, 4), jobs=(1, 5), kinds=kinds, racks=racks)
+    placements = [
+        random_placement(rng, problem.capacity, len(problem.held), problem.kind) for _ in range(5)
+    ]
     noise = rng.integers(0, 3, problem.held.shape)  # mostly against the rules
     for alloc in (*placements, problem.held, noise):
         expected = [true_cost(problem, job, tuple(row)) for job, row in enumerate(alloc.tolist())]
@@ -31,8 +34,8 @@ def one_job(held: list[int]) -> Problem:
         capacity=np.array([2, 2]),
         held=np.array([held]),
         cost_none=np.array([9.0]),
-        cost_local=np.array([[np.inf, 5.0, 3.0]]),
-        cost_several=np.array([[np.inf, np.inf, 4.0]]),
+        cost_local=np.array([[[np.inf, 5.0, 3.0]]]),
+        cost_several=np.array([[[np.inf, np.inf, 4.0]]]),
         cost_keep=np.array([1.0]),
     )
 
@@ -46,6 +49,14 @@ def test_keeping_is_cheaper_than_the_same_shape_elsewhere() -> None:
 def test_sizes_beyond_a_table_are_not_allowed() -> None:
     problem = one_job([0, 0])
     assert problem.cost(np.array([[2, 1]])).tolist() == [np.inf]
+
+
+def test_no_spanning_job_is_on_a_closed_node_nor_keeps_it() -> None:
+    shut = replace(one_job([1, 1]), closed=np.array([False, True]))
+    assert not shut.keepable().any()
+    assert not shut.feasible(np.array([[1, 1]]))
+    assert shut.feasible(np.array([[0, 2]]))
+    assert one_job([1, 1]).keepable().all()
 
 
 def test_a_job_that_holds_nothing_keeps_nothing() -> None:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from headway.core.solve.milp import solve_linear, solve_mixed
+from headway.core.solve.options import Level
 from headway.core.solve.problem import Problem
 from headway.core.solve.program import build
 from headway.testing.placements import random_problem
@@ -12,13 +13,13 @@ from headway.testing.placements import random_problem
 def identical_jobs(nodes: int, held: list[list[int]] | None = None) -> Problem:
     """Two jobs that gain from every GPU, on equal nodes of four."""
     gpus = np.arange(9.0)
-    cost = np.tile(1 / (gpus + 0.1), (2, 1))
+    cost = np.tile(1 / (gpus + 0.1), (2, 1, 1))
     placed = np.zeros((2, nodes), dtype=np.int64) if held is None else np.array(held)
     return Problem(
         capacity=np.full(nodes, 4),
         held=placed,
         cost_none=np.full(2, 10.0),
-        cost_local=cost[:, :5],
+        cost_local=cost[:, :, :5],
         cost_several=cost * 1.1,
         cost_keep=np.full(2, 0.2),
     )
@@ -55,10 +56,10 @@ def test_a_solution_reads_as_sizes_patterns_and_pieces() -> None:
     outcome = solve_mixed(model.program)
     assert outcome.x is not None
     choice = model.choice(outcome.x)
-    assert choice.several.tolist() == [8, 8]
-    assert choice.local.tolist() == [0, 0]
+    assert choice.level.tolist() == [Level.SEVERAL, Level.SEVERAL]
+    assert choice.gpus.tolist() == [8, 8]
     assert choice.pieces is not None
-    assert choice.pieces.sum(axis=0).tolist() == [0, 0, 0, 0, 4]
+    assert choice.pieces.sum(axis=0).tolist() == [[0, 0, 0, 0, 4]]
     assert outcome.objective * model.scale == pytest.approx(2 * 1.1 / 8.1)
 
 

@@ -1,13 +1,15 @@
-"""From a choice to nodes: exact where it can be, repaired where it cannot, nothing left lying."""
+"""From a choice to nodes: exact where it can be, repaired where it cannot."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from headway.core.solve.milp import solve_linear, solve_mixed
-from headway.core.solve.options import Choice, Filled
+from headway.core.solve.options import Choice, Filled, Level
 from headway.core.solve.problem import Problem
 from headway.core.solve.program import build
-from headway.core.solve.unpack import fill, place
+from headway.core.solve.unpack import place
 from headway.testing.placements import is_a_placement, random_problem
 
 
@@ -15,7 +17,7 @@ def problem(
     capacity: list[int], jobs: int, held: list[list[int]] | None = None, largest: int = 12
 ) -> Problem:
     """Jobs that gain from every GPU, less on several nodes."""
-    cost = np.tile(1 / (np.arange(largest + 1) + 0.1), (jobs, 1))
+    cost = np.tile(1 / (np.arange(largest + 1) + 0.1), (jobs, 1, 1))
     return Problem(
         capacity=np.array(capacity),
         held=np.zeros((jobs, len(capacity)), dtype=np.int64) if held is None else np.array(held),
@@ -35,25 +37,25 @@ def choice(
     filled: tuple[Filled, ...] = (),
     pieces: list[list[int]] | None = None,
 ) -> Choice:
-    """A choice in which what is not named holds nothing."""
-    wanted = np.zeros((3, jobs), dtype=np.int64)
-    wanted[0, keep or []] = 1
-    for row, sizes in ((1, local or {}), (2, several or {})):
+    """A choice of GPUs of the first type, in which what is not named holds nothing."""
+    level, gpus = np.full(jobs, Level.NONE), np.zeros(jobs, dtype=np.int64)
+    level[keep or []] = Level.KEEP
+    for name, sizes in ((Level.LOCAL, local or {}), (Level.SEVERAL, several or {})):
         for job, size in sizes.items():
-            wanted[row, job] = size
+            level[job], gpus[job] = name, size
     return Choice(
-        keep=wanted[0] > 0,
-        local=wanted[1],
-        several=wanted[2],
-        sizes=np.arange(1, 5),
+        level=level,
+        kind=np.zeros(jobs, dtype=np.int64),
+        gpus=gpus,
         filled=filled,
-        pieces=None if pieces is None else np.array(pieces),
+        pieces=None if pieces is None else np.array(pieces)[:, None],
     )
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_an_integer_solution_is_placed_at_exactly_its_cost(seed: int) -> None:
-    task = random_problem(np.random.default_rng(seed), nodes=(2, 6), room=(1, 5), jobs=(1, 8))
+    rng, kinds, racks = np.random.default_rng(seed), 1 + seed % 2, seed % 3
+    task = random_problem(rng, nodes=(2, 8), room=(1, 5), jobs=(1, 8), kinds=kinds, racks=racks)
     model = build(task, exact=True)
     outcome = solve_mixed(model.program, rel_gap=0.0)
     if outcome.x is None:
@@ -68,7 +70,8 @@ def test_an_integer_solution_is_placed_at_exactly_its_cost(seed: int) -> None:
 def test_a_rounded_relaxation_never_overfills_a_node_nor_shares_it_between_spanning_jobs(
     seed: int,
 ) -> None:
-    task = random_problem(np.random.default_rng(seed), nodes=(3, 9), room=(1, 8), jobs=(2, 20))
+    rng, kinds, racks = np.random.default_rng(seed), 1 + seed % 2, seed % 3
+    task = random_problem(rng, nodes=(3, 9), room=(1, 8), jobs=(2, 20), kinds=kinds, racks=racks)
     model = build(task, exact=False)
     outcome = solve_linear(model.program)
     if outcome.x is None:
@@ -87,6 +90,9 @@ def test_patterns_say_who_shares_a_node() -> None:
         room=4,
         flagged=False,
         node=None,
+        kind=0,
+        rack=None,
+        sizes=np.arange(1, 5),
         patterns=np.array([[0, 2, 0, 0], [1, 0, 1, 0]]),
         times=np.ones(2),
     )
@@ -116,21 +122,22 @@ def test_spanning_jobs_take_the_largest_holes_and_shrink_to_what_is_open() -> No
     assert alloc[1].tolist() == [0, 0, 2, 0]  # given by the final round: it could not span
 
 
-def test_free_gpus_go_to_whom_they_help_most() -> None:
-    task = problem([4], jobs=2)
-    alloc = fill(task, np.array([[1], [0]]))
-    assert alloc.tolist() == [[2], [2]]
+def test_a_job_of_one_rack_takes_the_rack_that_fits_best() -> None:
+    task = replace(
+        problem([4, 4, 3, 3, 2, 2], jobs=1),
+        rack=np.array([0, 0, 1, 1, 2, 2]),
+        cost_rack=np.tile(1 / (np.arange(13) + 0.1), (1, 1, 1)),
+    )
+    asked = replace(choice(1, several={0: 6}), level=np.array([Level.RACK]))
+    assert place(task, asked).tolist() == [[0, 0, 3, 3, 0, 0]]
 
 
-def test_who_is_given_back_exactly_what_it_held_has_kept_it() -> None:
-    task = problem([4], jobs=2, held=[[2], [0]])
-    task.cost_local[0, 1:] = [1.0, 0.9, 0.8, 0.7, *[np.inf] * 8]
-    task.cost_keep[0] = 0.1
-    task.cost_none[:] = 1.5, 0.4
-    assert fill(task, np.zeros((2, 1), dtype=np.int64))[0].tolist() == [2]
-
-
-def test_a_gift_that_does_not_lower_the_cost_is_not_made() -> None:
-    task = problem([4], jobs=1, held=[[1]])
-    task.cost_local[:] = 0.3
-    assert fill(task, np.array([[1]])).tolist() == [[1]]
+def test_a_job_of_one_type_is_placed_on_nodes_of_that_type() -> None:
+    task = replace(
+        problem([4, 4, 2, 2], jobs=2),
+        kind=np.array([0, 0, 1, 1]),
+        cost_local=np.tile(1 / (np.arange(5) + 0.1), (2, 2, 1)),
+        cost_several=np.tile(1.2 / (np.arange(9) + 0.1), (2, 2, 1)),
+    )
+    asked = replace(choice(2, local={0: 2}, several={1: 4}), kind=np.array([1, 1]))
+    assert place(task, asked).tolist() == [[0, 0, 2, 0], [4, 0, 0, 0]]  # one alone cannot span

@@ -1,9 +1,9 @@
-"""Everything that can be asked of an engine: two words, each the wanted state of one job."""
+"""Everything that can be asked of an engine: the wanted state of one job, or of the cluster."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
-from headway.core.ids import JobId
+from headway.core.ids import JobId, NodeId
 from headway.core.types import Allocation, JobSpec
 
 
@@ -43,4 +43,19 @@ class StopJob:
         return f"{self.job_id}/{self.generation}/{self.why}"
 
 
-Command = RunJob | StopJob
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScaleCluster:
+    """Have so many nodes in all, those that were asked for before included."""
+
+    nodes: int
+    leaving: tuple[NodeId, ...]  # give these back, each as soon as its last worker is gone
+    generation: int
+
+    @property
+    def key(self) -> str:
+        """Equal keys are the same command; an engine applies each once."""
+        return f"cluster/{self.generation}/scale"  # no job is called so: theirs end otherwise
+
+
+JobCommand = RunJob | StopJob
+Command = JobCommand | ScaleCluster

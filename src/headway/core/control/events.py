@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from headway.core.ids import JobId, NodeId
+from headway.core.scale import Scaling
 from headway.core.types import Allocation, BatchChange, JobReport, JobSpec, Node, Reason
 
 
@@ -16,6 +17,9 @@ class RunOpened:
     round_s: float
     seed: int = 0
     settings: Mapping[str, str] = field(default_factory=dict)
+    simulated: Mapping[str, float | str] = field(
+        default_factory=dict
+    )  # what else a simulation assumes
     version: int = 1  # of the log's format
 
 
@@ -78,6 +82,7 @@ class RoundDecided:
     objective: float | None = None
     gap: float | None = None
     solver: Mapping[str, float] = field(default_factory=dict)
+    scaling: Scaling | None = None  # only where another size of the cluster is wanted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,6 +28,7 @@ from headway.core.control.lifecycle import Phase, move
 from headway.core.control.state import JobState, Memory, State
 from headway.core.errors import InvalidInputError
 from headway.core.ids import NodeId
+from headway.core.scale import Scaling
 from headway.core.types import NOTHING
 
 
@@ -65,7 +66,16 @@ def _nodes(state: State[Memory], event: NodeJoined | NodeLost) -> State[Memory]:
         return replace(state, nodes=nodes, changes=state.changes + 1)
     nodes.pop(event.node_id, None)
     jobs = {key: _without_node(job, event.node_id, state.now_s) for key, job in state.jobs.items()}
-    return replace(state, nodes=nodes, jobs=jobs, changes=state.changes + 1)
+    scaling = _scaling_without(state, event.node_id)
+    return replace(state, nodes=nodes, jobs=jobs, scaling=scaling, changes=state.changes + 1)
+
+
+def _scaling_without(state: State[Memory], node_id: NodeId) -> Scaling | None:
+    """What is still asked for; nothing after a loss that nobody wanted, so it is asked for anew."""
+    scaling = state.scaling
+    if scaling is None or node_id not in scaling.leaving:
+        return None
+    return replace(scaling, leaving=tuple(left for left in scaling.leaving if left != node_id))
 
 
 def _without_node(job: JobState, node_id: NodeId, now_s: float) -> JobState:
@@ -89,7 +99,10 @@ def _decided(state: State[Memory], event: RoundDecided) -> State[Memory]:
         jobs[change.job_id] = _changed(jobs[change.job_id], change, state.now_s)
     for reason in event.reasons:
         jobs[reason.job_id] = replace(jobs[reason.job_id], reason=reason.code)
-    return replace(state, jobs=jobs, round_index=event.round_index)
+    after = replace(state, jobs=jobs, round_index=event.round_index)
+    if event.scaling is None:
+        return after
+    return replace(after, scaling=event.scaling, scalings=state.scalings + 1)
 
 
 def _changed(job: JobState, change: Change, now_s: float) -> JobState:

@@ -7,6 +7,7 @@ from typing import Generic, Self, TypeVar
 from headway.core.control.events import RoundDecided
 from headway.core.control.lifecycle import Phase
 from headway.core.ids import JobId, NodeId
+from headway.core.scale import Scaling
 from headway.core.types import (
     NOTHING,
     Allocation,
@@ -77,7 +78,13 @@ class State(Generic[Memory]):
     arrivals: int = 0
     departures: int = 0
     changes: int = 0
+    scaling: Scaling | None = None  # the size that was asked for; None: what is there
+    scalings: int = 0  # counts how often another one was asked for
     decided: RoundDecided | None = None  # the last decision that was made here
+
+    @property
+    def nodes_wanted(self) -> int:
+        return len(self.nodes) if self.scaling is None else self.scaling.nodes
 
     def with_job(self, job: JobState) -> Self:
         return replace(self, jobs={**self.jobs, job.spec.job_id: job})
@@ -98,4 +105,6 @@ class State(Generic[Memory]):
             arrivals=self.arrivals,
             departures=self.departures,
             changes=self.changes,
+            nodes_wanted=None if self.scaling is None else self.scaling.nodes,
+            nodes_leaving=() if self.scaling is None else self.scaling.leaving,
         )

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from headway.core.control.commands import Command, RunJob, StopJob, StopReason
+from headway.core.control.commands import Command, RunJob, ScaleCluster, StopJob, StopReason
 from headway.core.control.events import (
     Change,
     Event,
@@ -16,7 +16,8 @@ from headway.core.control.events import (
 from headway.core.control.fold import fold
 from headway.core.control.lifecycle import Phase
 from headway.core.control.state import JobState, Memory, State
-from headway.core.policy.base import Policy
+from headway.core.policy.base import Policy, Traits, contract_under
+from headway.core.scale import Scaling
 from headway.core.types import Decision, Reason
 
 
@@ -59,9 +60,11 @@ def _round(
         objective=decision.objective,
         gap=decision.gap,
         solver=decision.solver,
+        scaling=_scaling(state, decision),
     )
     after = replace(fold(state, decided), memory=memory, decided=decided)
-    return after, _commands(state, after, decided, adapts=policy.traits.adapts_batch_size)
+    commands = _commands(state, after, decided, policy.traits)
+    return after, (*commands, *_scale(after, decided))
 
 
 def _changes(state: State[Memory], decision: Decision) -> tuple[Change, ...]:
@@ -82,8 +85,26 @@ def _reasons(state: State[Memory], decision: Decision) -> tuple[Reason, ...]:
     return tuple(reason for reason in decision.reasons if news(reason))
 
 
+def _scaling(state: State[Memory], decision: Decision) -> Scaling | None:
+    """The wanted size of the cluster, where it is another than the one that was asked for."""
+    wanted = decision.scaling
+    if wanted is None:
+        return None
+    leaving = () if state.scaling is None else state.scaling.leaving
+    same = (wanted.nodes, wanted.leaving) == (state.nodes_wanted, leaving)
+    return None if same else wanted
+
+
+def _scale(after: State[Memory], decided: RoundDecided) -> tuple[Command, ...]:
+    """After all commands about jobs, for these empty the nodes that leave."""
+    if decided.scaling is None:
+        return ()
+    nodes, leaving = decided.scaling.nodes, decided.scaling.leaving
+    return (ScaleCluster(nodes=nodes, leaving=leaving, generation=after.scalings),)
+
+
 def _commands(
-    before: State[Memory], after: State[Memory], decided: RoundDecided, *, adapts: bool
+    before: State[Memory], after: State[Memory], decided: RoundDecided, traits: Traits
 ) -> tuple[Command, ...]:
     """Those that free GPUs first, so that an engine can carry them out in this order."""
 
@@ -94,19 +115,19 @@ def _commands(
     for change in sorted(decided.changes, key=growth_gpus):
         job = after.jobs[change.job_id]
         if change.allocation:
-            commands.append(run_of(job, adapts=adapts))
+            commands.append(run_of(job, traits))
         else:
             commands.append(_stop(job, StopReason.YIELD))
     return tuple(commands)
 
 
-def run_of(job: JobState, *, adapts: bool) -> RunJob:
-    """The command that makes what a job holds true; ``adapts``: the policy lets batches change."""
+def run_of(job: JobState, traits: Traits) -> RunJob:
+    """The command that makes what a job holds true under a policy of these traits."""
     return RunJob(
-        job=job.spec,
+        job=replace(job.spec, batch=contract_under(traits, job.spec.batch)),
         allocation=job.allocation,
         generation=job.generation,
-        adapts=adapts and job.spec.batch.adapts,
+        adapts=traits.adapts_batch_size and job.spec.batch.adapts,
     )
 
 

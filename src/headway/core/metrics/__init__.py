@@ -1,12 +1,21 @@
-"""JCT, makespan, rho, utilisation, restarts: from an event log only."""
+"""JCT, makespan, rho, utilisation, restarts, GPU-hours: from an event log only."""
 
 from collections.abc import Iterable
 
 from headway.core.control.events import Event
 from headway.core.metrics.meter import Meter
 from headway.core.metrics.summary import JobOutcome, Summary
+from headway.core.metrics.tenants import TenantOutcome, per_tenant
 
-__all__ = ["JobOutcome", "Meter", "Summary", "per_job", "summarise"]
+__all__ = [
+    "JobOutcome",
+    "Meter",
+    "Summary",
+    "TenantOutcome",
+    "per_job",
+    "per_tenant",
+    "summarise",
+]
 
 
 def summarise(events: Iterable[Event]) -> Summary:

@@ -36,6 +36,8 @@ class Integrals(NamedTuple):
     """
 
     gpu_s: float = 0.0  # there
+    node_s: float = 0.0
+    share_gpu_s: float = 0.0  # there for each active job, if all had the same share
     held_gpu_s: float = 0.0
     served_s: float = 0.0  # time with at least one GPU
     contention_s: float = 0.0  # of max(1, GPUs wanted by active jobs / GPUs there)
@@ -140,6 +142,8 @@ class Meter:
             makespan_s=self._makespan_s(),
             utilisation=held_gpu_s / gpu_s if gpu_s > 0 else None,
             gap_max=self._gap_max,
+            node_hours=self._at_last_finish.node_s / HOUR_S,
+            provisioned_gpu_hours=gpu_s / HOUR_S,
         )
         return summary_of(self.outcomes(), totals)
 
@@ -154,6 +158,8 @@ class Meter:
         served_s = passed_s if gpus else 0.0
         self._integrals = Integrals(
             gpu_s=sums.gpu_s + passed_s * gpus,
+            node_s=sums.node_s + passed_s * len(self._nodes),
+            share_gpu_s=sums.share_gpu_s + passed_s * gpus / max(len(self._active), 1),
             held_gpu_s=sums.held_gpu_s + passed_s * self._held,
             served_s=sums.served_s + served_s,
             contention_s=sums.contention_s + served_s * max(1.0, self._wanted / max(gpus, 1)),
@@ -229,12 +235,14 @@ class Meter:
         return JobOutcome(
             job_id=job.spec.job_id,
             name=job.spec.name,
+            tenant=job.spec.tenant,
             submitted_s=submitted_s,
             started_s=job.started_s,
             finished_s=finished_s,
             jct_s=jct_s,
             queueing_s=None if job.started_s is None else job.started_s - submitted_s,
             gpu_hours=self._gpu_s(job) / HOUR_S,
+            provisioned_gpu_hours=self._share_gpu_s(job) / HOUR_S,
             restarts=job.restarts,
             max_gpus=job.max_gpus,
             rho=rho,
@@ -243,6 +251,9 @@ class Meter:
             rho_static=rho_static,
             ended=job.ended,
         )
+
+    def _share_gpu_s(self, job: _Job) -> float:
+        return (job.until or self._integrals).share_gpu_s - job.since.share_gpu_s
 
     def _rhos(self, job: _Job, jct_s: float | None) -> tuple[float | None, ...]:
         """The four readings, in the order of ``Summary``; all None before the job has finished."""

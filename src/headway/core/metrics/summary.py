@@ -25,6 +25,7 @@ class JobOutcome:
     jct_s: float | None
     queueing_s: float | None
     gpu_hours: float  # held, restarts included
+    provisioned_gpu_hours: float  # its equal share of those there while it was active
     restarts: int
     max_gpus: int  # the most it ever held
     rho: float | None
@@ -32,6 +33,7 @@ class JobOutcome:
     rho_jobs: float | None
     rho_static: float | None
     ended: Phase | None  # finished, failed or cancelled; None: still active when the log ends
+    tenant: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +77,8 @@ class Summary:
     restarts: int  # of all jobs together
     gpu_hours: float  # held by all jobs together, until the end of the log
     gap_max: float | None  # the worst distance to a proven bound of any decision
+    node_hours: float  # there, used or not, until the last completion: what a cloud charges for
+    provisioned_gpu_hours: float  # the same in GPUs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +88,8 @@ class Totals:
     makespan_s: float | None
     utilisation: float | None
     gap_max: float | None
+    node_hours: float
+    provisioned_gpu_hours: float
 
 
 def summary_of(outcomes: Iterable[JobOutcome], totals: Totals) -> Summary:
@@ -108,6 +114,8 @@ def summary_of(outcomes: Iterable[JobOutcome], totals: Totals) -> Summary:
         restarts=sum(job.restarts for job in jobs),
         gpu_hours=sum(job.gpu_hours for job in jobs),
         gap_max=totals.gap_max,
+        node_hours=totals.node_hours,
+        provisioned_gpu_hours=totals.provisioned_gpu_hours,
     )
 
 

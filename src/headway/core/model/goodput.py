@@ -1,17 +1,20 @@
 """Goodput of jobs on placements, and the best (m, s) for each (Pollux, Eqn. 4 and section 4.1)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from headway.core.model.efficiency import assumed_noise_scale, efficiency
+from headway.core.model.gputypes import pairs
 from headway.core.model.schedule import at_present
 from headway.core.model.search import LEAST_PASS_S, Problem, search
 from headway.core.model.split import fewest_passes
-from headway.core.model.throughput import UNREPORTED, stack, step_time_s, sync_time_s
+from headway.core.model.sync import ALPHA_GRAD, BETA_GRAD, GAMMA
+from headway.core.model.throughput import UNREPORTED, narrow, stack, step_time_s, sync_time_s
 from headway.core.types import (
     BatchContract,
     BoolArray,
@@ -26,13 +29,14 @@ from headway.core.types import (
 # still its best batch size
 _UNREPORTED_NOISE = 1e8  # initial batches
 WORTH_A_CHANGE = 0.05  # predicted gain below which (m, s) stay as they are (section 4.1)
+_NO_SPEEDS: Mapping[str, float] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobModels:
     """All that goodput depends on, as arrays with a job axis."""
 
-    theta: Float64[FloatArray, "jobs 7"]  # columns: throughput.PARAMETERS
+    theta: Float64[FloatArray, "jobs 12"]  # columns: throughput.PARAMETERS and the kind
     noise_scale: Float64[FloatArray, " jobs"]
     initial_batch_size: Int64[IntArray, " jobs"]
     max_batch_size: Int64[IntArray, " jobs"]
@@ -42,12 +46,26 @@ class JobModels:
     adapts: BoolArray  # False: the batch size stays M0 and efficiency is 1
 
     @classmethod
-    def of(cls, specs: Sequence[tuple[BatchContract, JobReport | None]]) -> Self:
-        """From contracts and reports; a job without a report is assumed to scale perfectly."""
+    def of(
+        cls,
+        specs: Sequence[tuple[BatchContract, JobReport | None]],
+        gpu_type: str | None = None,
+        *,
+        speed: Mapping[str, float] = _NO_SPEEDS,
+    ) -> Self:
+        """From contracts and reports; a job without a report is assumed to scale perfectly.
+
+        With a ``gpu_type`` everything is as on GPUs of that type. Where a job never ran on it, its
+        passes on another are taken, longer or shorter by the ratio of the types' ``speed``, which
+        is 1 where none is given.
+        """
         contracts = [at_present(contract, report) for contract, report in specs]
         reports = [report for _, report in specs]
+        theta = stack([UNREPORTED if r is None else r.throughput for r in reports])
+        if gpu_type is not None:
+            theta[:, [ALPHA_GRAD, BETA_GRAD]] = pairs(theta, reports, gpu_type, speed)
         return cls(
-            theta=stack([UNREPORTED if r is None else r.throughput for r in reports]),
+            theta=theta,
             noise_scale=np.array([_noise_scale(c, r) for c, r in specs], dtype=np.float64),
             initial_batch_size=_ints([c.initial_batch_size for c in contracts]),
             max_batch_size=_ints([c.max_batch_size for c in contracts]),
@@ -71,19 +89,23 @@ class Best:
 def best(
     models: JobModels,
     gpus: ArrayLike,
-    several_nodes: ArrayLike,
+    locality: ArrayLike,
     *,
+    nodes: ArrayLike | None = None,
     wanted: BoolArray | None = None,
     alone_accumulates: bool = False,
 ) -> Best:
     """The (m, s) of the greatest goodput for every job on every placement; exact.
 
-    ``gpus`` and ``several_nodes`` are arrays over placements, or over (jobs, placements) where
-    each job has placements of its own. Only ``wanted`` pairs are computed, the rest are zero.
+    ``gpus``, ``locality`` and ``nodes`` are arrays over placements, or over (jobs, placements)
+    where each job has placements of its own. A locality may be a bool, several nodes or one; there
+    are two nodes, or one, where ``nodes`` are not given. Only ``wanted`` pairs are computed, the
+    rest are zero.
     ``alone_accumulates``: on one GPU a batch above M0 needs two passes, so that the noise scale
     can be measured (optional rule of the published code).
     """
-    count, several = _grid(models, gpus, several_nodes)
+    places = _Places.of(models, gpus, locality, nodes)
+    count = places.gpus
     feasible = (models.min_batch_per_gpu[:, None] * count <= models.max_batch_size[:, None]) & (
         count >= 1
     )
@@ -93,37 +115,40 @@ def best(
     for adapts, choose in ((True, _adaptive), (False, _fixed)):
         job, placement = np.nonzero(feasible & (models.adapts == adapts)[:, None])
         if job.size:
-            problem = _problem(models, job, count[job, placement], several[job, placement])
+            problem = _problem(models, job, places.at(job, placement))
             m, n = choose(problem, alone_accumulates)
             batch_per_gpu[job, placement], passes[job, placement] = m, n
-    return _evaluated(models, count, several, batch_per_gpu, passes)
+    return _evaluated(models, places, batch_per_gpu, passes)
 
 
 def goodput_at(
     models: JobModels,
     gpus: ArrayLike,
-    several_nodes: ArrayLike,
+    locality: ArrayLike,
     batch_per_gpu: ArrayLike,
     accum_steps: ArrayLike,
+    *,
+    nodes: ArrayLike | None = None,
 ) -> Float64[FloatArray, "jobs placements"]:
     """Goodput of given choices; 0 for a choice that the job's contract forbids there."""
-    count, several = _grid(models, gpus, several_nodes)
-    return _given(models, count, several, batch_per_gpu, accum_steps).goodput_per_s
+    places = _Places.of(models, gpus, locality, nodes)
+    return _given(models, places, batch_per_gpu, accum_steps).goodput_per_s
 
 
 def keep_unless_better(
     models: JobModels,
     gpus: ArrayLike,
-    several_nodes: ArrayLike,
+    locality: ArrayLike,
     batch_per_gpu: ArrayLike,
     accum_steps: ArrayLike,
     *,
+    nodes: ArrayLike | None = None,
     worth_a_change: float = WORTH_A_CHANGE,
 ) -> Best:
     """The present (m, s), or the best where that promises at least 5 % more goodput."""
-    count, several = _grid(models, gpus, several_nodes)
-    present = _given(models, count, several, batch_per_gpu, accum_steps)
-    found = best(models, count, several)
+    places = _Places.of(models, gpus, locality, nodes)
+    present = _given(models, places, batch_per_gpu, accum_steps)
+    found = best(models, places.gpus, places.locality, nodes=places.nodes)
     change = found.goodput_per_s >= present.goodput_per_s * (1 + worth_a_change)
     change &= found.goodput_per_s > 0
     return Best(
@@ -144,23 +169,42 @@ def _ints(values: Sequence[int]) -> IntArray:
     return np.array(values, dtype=np.int64)
 
 
-def _grid(
-    models: JobModels, gpus: ArrayLike, several_nodes: ArrayLike
-) -> tuple[Int64[IntArray, "jobs placements"], BoolArray]:
-    count, several = np.broadcast_arrays(np.asarray(gpus, np.int64), several_nodes)
-    shape = (models.adapts.size, count.shape[-1] if count.ndim else 1)
-    return np.broadcast_to(count, shape), np.broadcast_to(several, shape).astype(np.bool_)
+Grid = Int64[IntArray, "jobs placements"]
 
 
-def _problem(models: JobModels, job: IntArray, gpus: IntArray, several: BoolArray) -> Problem:
-    theta, initial = models.theta[job], models.initial_batch_size[job].astype(np.float64)
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Where each job might be: GPUs, locality and nodes of each placement."""
+
+    gpus: Grid
+    locality: Grid
+    nodes: Grid
+
+    @classmethod
+    def of(
+        cls, models: JobModels, gpus: ArrayLike, locality: ArrayLike, nodes: ArrayLike | None
+    ) -> Self:
+        level = np.asarray(locality, np.int64)
+        over = np.where(level > 0, 2, 1) if nodes is None else np.asarray(nodes, np.int64)
+        count, level, over = np.broadcast_arrays(np.asarray(gpus, np.int64), level, over)
+        shape = (models.adapts.size, count.shape[-1] if count.ndim else 1)
+        return cls(*(np.broadcast_to(one, shape) for one in (count, level, over)))
+
+    def at(self, job: IntArray, placement: IntArray) -> "_Places":
+        """Some of them, one an entry."""
+        some = (one[job, placement] for one in (self.gpus, self.locality, self.nodes))
+        return _Places(*some)
+
+
+def _problem(models: JobModels, job: IntArray, at: _Places) -> Problem:
+    theta, initial = narrow(models.theta)[job], models.initial_batch_size[job].astype(np.float64)
     return Problem(
-        alpha_s=theta[:, 0],
-        beta_s=theta[:, 1],
-        sync_s=sync_time_s(theta, gpus, several),
-        gamma=theta[:, 6],
+        alpha_s=theta[:, ALPHA_GRAD],
+        beta_s=theta[:, BETA_GRAD],
+        sync_s=sync_time_s(theta, at.gpus, at.locality, at.nodes),
+        gamma=theta[:, GAMMA],
         noise_scale=models.noise_scale[job],
-        gpus=gpus.astype(np.float64),
+        gpus=at.gpus.astype(np.float64),
         least_batch_per_gpu=models.min_batch_per_gpu[job].astype(np.float64),
         most_batch_per_gpu=models.max_batch_per_gpu[job].astype(np.float64),
         least_batch_size=initial,
@@ -194,12 +238,9 @@ def _fixed(ask: Problem, _: bool) -> tuple[FloatArray, FloatArray]:
 
 
 def _given(
-    models: JobModels,
-    count: Int64[IntArray, "jobs placements"],
-    several: BoolArray,
-    batch_per_gpu: ArrayLike,
-    accum_steps: ArrayLike,
+    models: JobModels, places: _Places, batch_per_gpu: ArrayLike, accum_steps: ArrayLike
 ) -> Best:
+    count = places.gpus
     m = np.broadcast_to(np.asarray(batch_per_gpu, np.int64), count.shape)
     n = np.broadcast_to(np.asarray(accum_steps, np.int64), count.shape) + 1
     size, initial = count * m * n, models.initial_batch_size[:, None]
@@ -207,28 +248,23 @@ def _given(
     legal &= (n >= 1) & (n <= models.max_accum_steps[:, None] + 1) & (size >= initial)
     whole = np.where(models.adapts, models.max_batch_size, np.iinfo(np.int64).max)[:, None]
     legal &= (size <= whole) & (models.adapts[:, None] | (count <= initial)) & (count >= 1)
-    return _evaluated(models, count, several, np.where(legal, m, 0), np.where(legal, n, 0))
+    return _evaluated(models, places, np.where(legal, m, 0), np.where(legal, n, 0))
 
 
-def _evaluated(
-    models: JobModels,
-    count: Int64[IntArray, "jobs placements"],
-    several: BoolArray,
-    batch_per_gpu: Int64[IntArray, "jobs placements"],
-    passes: Int64[IntArray, "jobs placements"],
-) -> Best:
+def _evaluated(models: JobModels, places: _Places, batch_per_gpu: Grid, passes: Grid) -> Best:
     """Goodput of chosen (m, n); where m is 0 there is no choice and no goodput.
 
     A fixed batch of M0 examples that does not divide evenly leaves some passes shorter than m:
     the longest set the pace, and the step still reads M0 examples.
     """
-    initial = models.initial_batch_size[:, None]
+    count, initial = places.gpus, models.initial_batch_size[:, None]
     chosen = batch_per_gpu > 0
     size = np.where(models.adapts[:, None], count * batch_per_gpu * passes, initial)
     size = np.where(chosen, size, 0)
     accum_steps = np.where(chosen, passes - 1, 0)
     theta = models.theta[:, None, :]
-    step_s = step_time_s(theta, count, several, np.maximum(batch_per_gpu, 1), accum_steps)
+    batch = np.maximum(batch_per_gpu, 1)
+    step_s = step_time_s(theta, count, places.locality, batch, accum_steps, nodes=places.nodes)
     worth = efficiency(models.noise_scale[:, None], initial, np.maximum(size, initial))
     worth = np.where(models.adapts[:, None], worth, 1.0)
     goodput_per_s = size / np.maximum(step_s, LEAST_PASS_S) * worth

@@ -1,20 +1,16 @@
 """How far a throughput model is from what was observed, with exact gradients.
 
-A model is searched as a short vector x: theta = base + basis @ x. What was never tried has no
-column of its own, so the priors hold exactly:
-
-- no GPU but one was held: all synchronisation is zero;
-- at most two were held: both betas are zero;
-- never several nodes: they cost what one node costs; never several GPUs of one node: free;
-- a single per-GPU batch was seen: half of the pass is a fixed cost.
-
-The columns are scaled so that all of x is about 1.
+A model is searched as a short vector x (``parameters``); the passes and the synchronisation are
+linear in it.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from headway.core.model.observations import Observations
+from headway.core.model.parameters import SYNC, Parametrisation, sync_rows
+from headway.core.model.sync import ALPHAS, GAMMA
 from headway.core.types import Float64, FloatArray, Int64, IntArray
 
 _SMOOTH = 1e-4  # relative; below it a residual of the RMSLE counts as its square
@@ -22,69 +18,7 @@ _LEAST_S = 1e-12
 # What the data leave open is pulled to its prior, so that the minimum is unique: half of a pass is
 # fixed cost, synchronisation is free, nothing overlaps. (prior of x, strength)
 _GRAD_PULL, _SYNC_PULL, _GAMMA_PULL = (0.5, 1e-7), (0.0, 1e-5), (1.0, 1e-4)
-_GRAD, _SYNC, _GAMMA = slice(0, 2), slice(2, 6), 6
-_BETAS = (3, 5)  # of the synchronisation
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Observations:
-    """What an agent measured, one entry a configuration (or a step)."""
-
-    gpus: Int64[IntArray, " observations"]
-    nodes: Int64[IntArray, " observations"]
-    batch_per_gpu: Float64[FloatArray, " observations"]
-    accum_steps: Float64[FloatArray, " observations"]
-    grad_s: Float64[FloatArray, " observations"]  # seconds of one pass, synchronisation apart
-    step_s: Float64[FloatArray, " observations"]  # seconds of the whole step
-    weight: Float64[FloatArray, " observations"]  # recent and repeated ones weigh more
-
-
-@dataclass(frozen=True, slots=True)
-class Parametrisation:
-    """theta = basis @ x, and a gamma that is the last of x where it is searched."""
-
-    basis: Float64[FloatArray, "7 free"]
-    lead: Int64[IntArray, " free"]  # the row of theta that a column stands for
-
-    def theta(self, x: Float64[FloatArray, " free"]) -> Float64[FloatArray, " 7"]:
-        theta = np.asarray(self.basis @ x)
-        theta[_GAMMA] = max(theta[_GAMMA], 1.0)  # 0 where it is not searched
-        return theta
-
-    def x(self, theta: Float64[FloatArray, " 7"]) -> Float64[FloatArray, " free"]:
-        return np.asarray(theta[self.lead] / self.basis[self.lead, np.arange(self.lead.size)])
-
-
-def parametrise(seen: Observations) -> Parametrisation:
-    """The parameters that these observations can tell, each with its scale."""
-    pass_s, batch = float(np.median(seen.grad_s)), float(np.median(seen.batch_per_gpu))
-    columns: list[dict[int, float]] = [{0: pass_s}, {1: pass_s / batch}]
-    if np.ptp(seen.batch_per_gpu) == 0:
-        columns = [{0: pass_s / 2, 1: pass_s / 2 / batch}]
-    together, apart = seen.gpus > 1, seen.nodes > 1
-    if together.any():
-        last_s = seen.step_s - seen.accum_steps * seen.grad_s
-        scale_s = float(np.median(np.maximum(last_s, 0.1 * seen.grad_s)[together]))
-        further = max(float(seen.gpus.max()) - 2.0, 1.0)
-        local, node = together & ~apart, together & apart
-        columns += _pair(2, scale_s, bool(local.any()), bool(node.any()))
-        more_local, more_node = (bool((seen.gpus[rows] > 2).any()) for rows in (local, node))
-        columns += _pair(3, scale_s / further, more_local, more_node)
-        columns.append({_GAMMA: 1.0})
-    basis = np.zeros((7, len(columns)))
-    for index, column in enumerate(columns):
-        for row, scale in column.items():
-            basis[row, index] = scale
-    return Parametrisation(basis, np.array([min(column) for column in columns]))
-
-
-def _pair(local: int, scale_s: float, seen_local: bool, seen_node: bool) -> list[dict[int, float]]:
-    node = local + 2
-    if seen_local and seen_node:
-        return [{local: scale_s}, {node: scale_s}]
-    if seen_local:
-        return [{local: scale_s, node: scale_s}]
-    return [{node: scale_s}] if seen_node else []
+_BETAS = tuple(column for column in SYNC if column not in ALPHAS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +79,19 @@ class Objective:
         by_gamma = -(last_s * by_grad * over_grad + sync_s * by_sync * over_sync) / gamma
         return grad_s, step_s, by_grad, by_sync, by_gamma
 
+    def jacobian(
+        self, x: Float64[FloatArray, " free"]
+    ) -> tuple[Float64[FloatArray, "observations free"], Float64[FloatArray, "observations free"]]:
+        """Derivatives of the logs of T_iter and T_grad by x."""
+        grad_s, step_s, by_grad, by_sync, by_gamma = self._predict(x)
+        by_step = self.passes_alone[:, None] * self.grad_rows
+        if self.together.size:
+            both = by_grad[:, None] * self.grad_rows[self.together]
+            both += by_sync[:, None] * self.sync_rows
+            both[:, -1] += by_gamma
+            by_step[self.together] += both
+        return by_step / step_s[:, None], self.grad_rows / grad_s[:, None]
+
     def _by_x(
         self,
         d_step: FloatArray,
@@ -170,16 +117,16 @@ def prepare(seen: Observations, by: Parametrisation, optimism: float = 0.0) -> O
     not make every larger one look hopeless (AdaptDL's objective has such a term, too).
     """
     together = np.flatnonzero(seen.gpus > 1)
-    further = np.maximum(seen.gpus[together] - 2.0, 0.0)
-    apart = (seen.nodes[together] > 1).astype(np.float64)
-    sync = np.stack([1 - apart, (1 - apart) * further, apart, apart * further], axis=1)
-    grad = np.stack([np.ones_like(seen.batch_per_gpu), seen.batch_per_gpu], axis=1)
-    kinds = np.searchsorted([_SYNC.start, _GAMMA], by.lead, side="right")
-    pulls = np.array([_GRAD_PULL, _SYNC_PULL, _GAMMA_PULL])[kinds]
+    sync = sync_rows(seen.only(together), by.kind)
+    used = [index for index, row in enumerate(SYNC) if by.basis[row].any()]
+    grad = np.zeros((seen.gpus.size, 2 * len(by.grad_rows)))
+    entry, first = np.arange(seen.gpus.size), 2 * seen.type_index(by.types)
+    grad[entry, first], grad[entry, first + 1] = 1.0, seen.batch_per_gpu
+    pulls = np.array([_pull(int(row)) for row in by.lead])
     pulls[np.isin(by.lead, _BETAS), 1] += optimism
     return Objective(
-        grad_rows=grad @ by.basis[_GRAD],
-        sync_rows=sync @ by.basis[_SYNC],
+        grad_rows=grad @ by.basis[by.grad_rows.ravel()],
+        sync_rows=sync[:, used] @ by.basis[[SYNC[index] for index in used]],
         together=together,
         passes_alone=np.where(seen.gpus > 1, seen.accum_steps, seen.accum_steps + 1),
         share=seen.weight / seen.weight.sum(),
@@ -189,6 +136,12 @@ def prepare(seen: Observations, by: Parametrisation, optimism: float = 0.0) -> O
         pull=pulls[:, 1],
         searches_gamma=together.size > 0,
     )
+
+
+def _pull(row: int) -> tuple[float, float]:
+    if row in SYNC:
+        return _SYNC_PULL
+    return _GAMMA_PULL if row == GAMMA else _GRAD_PULL
 
 
 def _rms_log(

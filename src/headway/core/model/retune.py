@@ -25,26 +25,28 @@ def retune(
     at: Placement,
     now: Choice,
     *,
+    gpu_type: str | None = None,
     most_batch_size: int | None = None,
 ) -> Retuned | None:
     """A choice that promises at least 5 % more goodput than the present one, if there is one.
 
     Asked only when the batch may change. Of the report only speed and noise scale count.
-    ``most_batch_size`` bounds this one change.
+    ``gpu_type`` is that of the allocation, where types are told apart; ``most_batch_size`` bounds
+    this one change.
     """
     contract = thawed(contract)
     if most_batch_size is not None:
         most = max(min(contract.max_batch_size, most_batch_size), contract.initial_batch_size)
         contract = replace(contract, max_batch_size=most)
-    models = JobModels.of([(contract, report)])
-    gpus, several, (m, s, _) = [at.gpus], [at.nodes > 1], now
-    found = keep_unless_better(models, gpus, several, m, s)
+    models = JobModels.of([(contract, report)], gpu_type)
+    gpus, locality, nodes, (m, s, _) = [at.gpus], [at.locality], [at.nodes], now
+    found = keep_unless_better(models, gpus, locality, m, s, nodes=nodes)
     choice = chosen(found)
     if choice is None or choice[:2] == now[:2]:
         return None
     promised_per_s = float(found.goodput_per_s[0, 0])
     # the present choice may be none of the legal ones, for example just after a resize
-    present_per_s = float(goodput_at(models, gpus, several, m, s)[0, 0])
+    present_per_s = float(goodput_at(models, gpus, locality, m, s, nodes=nodes)[0, 0])
     gain = promised_per_s / present_per_s if present_per_s > 0 else 1.0
     return Retuned(choice, gain, promised_per_s)
 

@@ -1,17 +1,35 @@
-"""Seconds of a pass, a synchronisation and a step, and examples per second (Pollux, Eqn. 8-11)."""
+"""Seconds of a pass, a synchronisation and a step, and examples per second (Pollux, Eqn. 8-11).
+
+Parameters of many jobs are one array, theta, whose last column says of which kind its row is; with
+Pollux's seven columns alone it is linear.
+Where a job is, is said by its GPUs, a locality (``Locality``, or a bool for "several nodes"), and
+the number of nodes: one or two where it is not given.
+"""
 
 from collections.abc import Sequence
 from dataclasses import fields
 from operator import attrgetter
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from headway.core.types import BoolArray, Float64, FloatArray, IntArray, ThroughputParams
+from headway.core.model.sync import (
+    ALPHA_GRAD,
+    BETA_GRAD,
+    GAMMA,
+    KIND,
+    KINDS,
+    LINEAR,
+    MODELS,
+    WIDTH,
+    Theta,
+)
+from headway.core.types import Float64, FloatArray, IntArray, ThroughputParams
 
 Numbers = FloatArray | IntArray | float
-PARAMETERS = tuple(field.name for field in fields(ThroughputParams))  # columns of a theta array
+PARAMETERS = tuple(field.name for field in fields(ThroughputParams) if field.name != "kind")
 _row = attrgetter(*PARAMETERS)
-_ALPHA_GRAD, _BETA_GRAD, _ALPHA_LOCAL, _BETA_LOCAL, _ALPHA_NODE, _BETA_NODE, _GAMMA = range(7)
+_CODES = {kind: float(code) for code, kind in enumerate(KINDS)}
 
 # What is assumed of a job that never reported: no synchronisation, and a pass as long as its batch.
 # So it scales perfectly, in seconds of its own.
@@ -26,34 +44,46 @@ UNREPORTED = ThroughputParams(
 )
 
 
-def stack(params: Sequence[ThroughputParams]) -> Float64[FloatArray, "jobs 7"]:
-    """One row a job, columns in the order of the fields of ``ThroughputParams``."""
-    rows = [_row(one) for one in params]
-    return np.array(rows, dtype=np.float64).reshape(len(rows), len(PARAMETERS))
+def stack(params: Sequence[ThroughputParams]) -> Float64[FloatArray, "jobs 12"]:
+    """One row a job: its parameters in the order of ``PARAMETERS``, then its kind."""
+    rows = [(*_row(one), _CODES[one.kind]) for one in params]
+    return np.array(rows, dtype=np.float64).reshape(len(rows), WIDTH)
 
 
-def unstack(theta: Float64[FloatArray, "jobs 7"]) -> tuple[ThroughputParams, ...]:
+def unstack(theta: Float64[FloatArray, "jobs 12"]) -> tuple[ThroughputParams, ...]:
     """The inverse of ``stack``."""
     return tuple(
-        ThroughputParams(**dict(zip(PARAMETERS, row, strict=True))) for row in theta.tolist()
+        ThroughputParams(**dict(zip(PARAMETERS, row, strict=True)), kind=KINDS[int(code)])
+        for *row, code in theta.tolist()
     )
 
 
-def grad_time_s(theta: Float64[FloatArray, "*any 7"], batch_per_gpu: Numbers) -> FloatArray:
+def narrow(theta: Float64[FloatArray, "jobs 12"]) -> Float64[FloatArray, "jobs columns"]:
+    """Without what linear models do not use where all are linear: rows are often repeated."""
+    return theta if theta[:, KIND].any() else theta[:, : GAMMA + 1]
+
+
+def grad_time_s(theta: Theta, batch_per_gpu: Numbers) -> FloatArray:
     """T_grad(m): seconds of one pass (Pollux, Eqn. 8). The last axis of theta is consumed."""
-    beta_s = np.asarray(theta[..., _BETA_GRAD] * batch_per_gpu)
-    return np.asarray(theta[..., _ALPHA_GRAD] + beta_s)
+    beta_s = np.asarray(theta[..., BETA_GRAD] * batch_per_gpu)
+    return np.asarray(theta[..., ALPHA_GRAD] + beta_s)
 
 
 def sync_time_s(
-    theta: Float64[FloatArray, "*any 7"], gpus: Numbers, several_nodes: BoolArray
+    theta: Theta, gpus: ArrayLike, locality: ArrayLike, nodes: ArrayLike | None = None
 ) -> FloatArray:
-    """T_sync(K, N): seconds of one gradient synchronisation (Pollux, Eqn. 9)."""
-    gpus = np.asarray(gpus, dtype=np.float64)
-    further = np.maximum(gpus - 2, 0)
-    local_s = theta[..., _ALPHA_LOCAL] + theta[..., _BETA_LOCAL] * further
-    node_s = theta[..., _ALPHA_NODE] + theta[..., _BETA_NODE] * further
-    return np.where(gpus <= 1, 0.0, np.where(several_nodes, node_s, local_s))
+    """T_sync: seconds of one gradient synchronisation (Pollux, Eqn. 9), by each row's own model."""
+    count = np.asarray(gpus, dtype=np.float64)
+    level = np.asarray(locality, dtype=np.int64)
+    over = np.where(level > 0, 2, 1) if nodes is None else np.asarray(nodes, dtype=np.int64)
+    if theta.shape[-1] <= KIND:
+        return LINEAR.sync_s(theta, count, level, over)
+    kinds = theta[..., KIND]
+    present = np.unique(kinds).astype(np.int64).tolist() or [0]
+    parts = [MODELS[KINDS[code]].sync_s(theta, count, level, over) for code in present]
+    if len(parts) == 1:
+        return parts[0]
+    return np.select([kinds == code for code in present], parts, default=0.0)
 
 
 def overlapped_s(grad_s: Numbers, sync_s: Numbers, gamma: Numbers) -> FloatArray:
@@ -68,27 +98,31 @@ def overlapped_s(grad_s: Numbers, sync_s: Numbers, gamma: Numbers) -> FloatArray
 
 
 def step_time_s(
-    theta: Float64[FloatArray, "*any 7"],
-    gpus: Numbers,
-    several_nodes: BoolArray,
+    theta: Theta,
+    gpus: ArrayLike,
+    locality: ArrayLike,
     batch_per_gpu: Numbers,
     accum_steps: Numbers,
+    *,
+    nodes: ArrayLike | None = None,
 ) -> FloatArray:
     """T_iter(K, N, m, s): seconds of one optimizer step (Pollux, Eqn. 11)."""
     grad_s = grad_time_s(theta, batch_per_gpu)
-    sync_s = sync_time_s(theta, gpus, several_nodes)
-    last_s = overlapped_s(grad_s, sync_s, theta[..., _GAMMA])
+    sync_s = sync_time_s(theta, gpus, locality, nodes)
+    last_s = overlapped_s(grad_s, sync_s, theta[..., GAMMA])
     return np.asarray(accum_steps * grad_s + last_s)
 
 
 def throughput_per_s(
-    theta: Float64[FloatArray, "*any 7"],
-    gpus: Numbers,
-    several_nodes: BoolArray,
+    theta: Theta,
+    gpus: ArrayLike,
+    locality: ArrayLike,
     batch_per_gpu: Numbers,
     accum_steps: Numbers,
+    *,
+    nodes: ArrayLike | None = None,
 ) -> FloatArray:
     """Examples per second: M / T_iter with M = K m (s + 1)."""
     batch_size = np.asarray(gpus) * np.asarray(batch_per_gpu) * (np.asarray(accum_steps) + 1)
-    step_s = step_time_s(theta, gpus, several_nodes, batch_per_gpu, accum_steps)
+    step_s = step_time_s(theta, gpus, locality, batch_per_gpu, accum_steps, nodes=nodes)
     return np.asarray(batch_size / step_s)

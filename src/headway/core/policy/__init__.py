@@ -7,11 +7,13 @@ from difflib import get_close_matches
 from typing import Any
 
 from headway.core.errors import InvalidInputError
+from headway.core.policy.autoscale import Autoscaled
 from headway.core.policy.base import Policy, Traits
 from headway.core.policy.fifo import Fifo
 from headway.core.policy.las import Las
 from headway.core.policy.optimus import Optimus
 from headway.core.policy.pollux import Pollux
+from headway.core.policy.scalers import GoodputScaler, ThroughputScaler
 from headway.core.policy.sia import Sia
 from headway.core.policy.tiresias import Tiresias
 
@@ -23,30 +25,55 @@ POLICIES: dict[str, Any] = {
     "sia": Sia,
     "tiresias": Tiresias,
 }
+SCALERS: dict[str, Any] = {"goodput": GoodputScaler, "throughput": ThroughputScaler}
+SCALED = "+"  # between the name of a policy and that of the rule that sizes its cluster
 DEFAULT = "pollux"
 
-__all__ = ["DEFAULT", "POLICIES", "Policy", "Traits", "make"]
+__all__ = ["DEFAULT", "POLICIES", "SCALERS", "Policy", "Traits", "has_setting", "make"]
 
 
 def make(name: str, settings: Mapping[str, str] | None = None) -> Policy[Any]:
     """A policy by name; settings are its own fields as text, as in ``--set pollux.p=-1``.
 
+    ``pollux+goodput`` is a policy in a cluster that a rule scales; it has the settings of both.
+
     Raises:
         InvalidInputError: no such policy, no such field, or a value of another type.
     """
-    if name not in POLICIES:
+    inner, scaled, rule = name.partition(SCALED)
+    if inner not in POLICIES:
         raise InvalidInputError(f"unknown policy {name!r}; choose one of {_known(name, POLICIES)}")
-    policy = POLICIES[name]()
-    kinds = {field.name: type(getattr(policy, field.name)) for field in fields(policy)}
-    changed: dict[str, Any] = {}
+    if scaled and rule not in SCALERS:
+        raise InvalidInputError(
+            f"policy {name}: unknown scaler {rule!r}; choose one of {_known(rule, SCALERS)}"
+        )
+    parts = [POLICIES[inner](), *([SCALERS[rule]()] if scaled else [])]
+    kinds = {key: kind for part in parts for key, kind in _kinds(part).items()}
+    chosen: dict[str, object] = {}
     for key, text in (settings or {}).items():
         if key not in kinds:
             raise InvalidInputError(
                 f"policy {name} has no setting {key!r}; it has {_known(key, kinds)}"
             )
-        changed[key] = _parsed(f"{name}.{key}", text, kinds[key])
-    made: Policy[Any] = replace(policy, **changed)
+        chosen[key] = _parsed(f"{name}.{key}", text, kinds[key])
+    policy, *scaler = (_changed(part, chosen) for part in parts)
+    made: Policy[Any] = Autoscaled(policy, *scaler) if scaler else policy
     return made
+
+
+def _kinds(part: Any) -> dict[str, type]:
+    return {field.name: type(getattr(part, field.name)) for field in fields(part)}
+
+
+def _changed(part: Any, chosen: Mapping[str, object]) -> Any:
+    """With those of the chosen settings that are its own."""
+    return replace(part, **{key: chosen[key] for key in _kinds(part) if key in chosen})
+
+
+def has_setting(name: str, key: str) -> bool:
+    """Whether a policy can be told this."""
+    inner = name.partition(SCALED)[0]
+    return inner in POLICIES and any(field.name == key for field in fields(POLICIES[inner]))
 
 
 def _parsed(key: str, text: str, kind: type) -> object:

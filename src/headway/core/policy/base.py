@@ -1,11 +1,11 @@
 """What a policy is: a pure function from a snapshot and its memory to a decision."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 import numpy as np
 
-from headway.core.types import Decision, Snapshot
+from headway.core.types import BatchContract, Decision, Snapshot
 
 Memory = TypeVar("Memory")
 
@@ -18,6 +18,22 @@ class Traits:
     resizes: bool = False  # may a running job's GPU count change
     reads_reports: bool = False  # does it look at what agents report
     horizon_rounds: int = 1  # rounds that one decision covers
+    batch_per_gpu: bool = False  # agents that adapt keep M0 on each GPU, so M grows with the GPUs
+    most_nodes: int | None = None  # nodes it may scale the cluster to; None: it does not
+
+
+def contract_under(traits: Traits, batch: BatchContract) -> BatchContract:
+    """The contract of a job whose agent must do as a policy of these traits wants it.
+
+    With ``batch_per_gpu`` each GPU keeps the initial batch size, in as few passes as fit.
+    """
+    if not (traits.batch_per_gpu and traits.adapts_batch_size and batch.adapts):
+        return batch
+    passes = -(-batch.initial_batch_size // batch.max_batch_per_gpu)
+    each = -(-batch.initial_batch_size // passes)
+    return replace(
+        batch, min_batch_per_gpu=each, max_batch_per_gpu=each, max_accum_steps=passes - 1
+    )
 
 
 class Policy(Protocol[Memory]):

@@ -5,9 +5,9 @@ from typing import final
 
 import numpy as np
 
+from headway.core.policy.admission import pack_fastest
 from headway.core.policy.base import Traits
 from headway.core.policy.grid import Grid
-from headway.core.solve.pack import pack
 from headway.core.types import Decision, Snapshot
 
 
@@ -36,7 +36,7 @@ class Fifo:
         behind = np.zeros(len(wanted), dtype=np.bool_)
         free = grid.capacity - alloc.sum(axis=0)
         for row in np.flatnonzero(~grid.running):
-            placed = pack(free, wanted[row])
+            placed = pack_fastest(grid, free, wanted[row])
             if placed is not None:
                 alloc[row], free = placed, free - placed
             elif not self.backfill:

@@ -22,16 +22,33 @@ from headway.core.types import (
     Reason,
     ReasonCode,
     Snapshot,
+    widest,
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GpuType:
+    """What a policy knows of one GPU type."""
+
+    name: str
+    speed: float  # nominal; where its nodes differ, the greatest
+    gpus: int  # in the whole cluster
+    largest: int  # GPUs of its largest node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """Jobs that fit the cluster at all, in the order of submission, and their holdings."""
+    """Jobs that fit the cluster at all, in the order of submission, and their holdings.
+
+    A job holds GPUs of one type only, so it fits if one type has enough.
+    """
 
     jobs: tuple[JobView, ...]
     nodes: tuple[Node, ...]
     capacity: Int64[IntArray, " nodes"]
+    types: tuple[GpuType, ...]  # fastest first, then by name
+    kind: Int64[IntArray, " nodes"]  # index of the node's type
+    rack: Int64[IntArray, " nodes"]  # index of its rack, by name; unknown ones are one rack
     held: Int64[IntArray, "jobs nodes"]  # all zero for a job that lost some of its GPUs
     too_large: tuple[JobView, ...]
     at_requested_size: bool  # a job needs its requested GPUs, not its smallest size
@@ -42,14 +59,21 @@ class Grid:
         nodes = tuple(sorted(snapshot.nodes, key=lambda node: node.node_id))
         queue = sorted(snapshot.jobs, key=lambda job: (job.spec.submitted_s, job.spec.job_id))
         needs = {job.spec.job_id: _needs(job, at_requested_size) for job in queue}
-        fits = [job for job in queue if needs[job.spec.job_id] <= snapshot.gpus]
+        most = widest(nodes)
+        fits = [job for job in queue if needs[job.spec.job_id] <= most]
         capacity = np.array([node.gpus for node in nodes], dtype=np.int64)
+        racks = sorted({node.rack or "" for node in nodes})
+        types = _types(nodes)
+        kinds = {one.name: kind for kind, one in enumerate(types)}
         return cls(
             jobs=tuple(fits),
             nodes=nodes,
             capacity=capacity,
+            types=types,
+            kind=np.array([kinds[node.gpu_type] for node in nodes], dtype=np.int64),
+            rack=np.array([racks.index(node.rack or "") for node in nodes], dtype=np.int64),
             held=_held(fits, nodes, capacity),
-            too_large=tuple(job for job in queue if needs[job.spec.job_id] > snapshot.gpus),
+            too_large=tuple(job for job in queue if needs[job.spec.job_id] > most),
             at_requested_size=at_requested_size,
         )
 
@@ -57,6 +81,36 @@ class Grid:
     def running(self) -> BoolArray:
         """Jobs that hold GPUs."""
         return np.asarray(self.held.any(axis=1))
+
+    @property
+    def gpus_of_types(self) -> Int64[IntArray, " kinds"]:
+        """How many GPUs there are of each type."""
+        return np.array([one.gpus for one in self.types], dtype=np.int64)
+
+    @property
+    def has_racks(self) -> bool:
+        """Whether there are several racks."""
+        return bool((self.rack > 0).any())
+
+    @property
+    def held_kind(self) -> Int64[IntArray, " jobs"]:
+        """The type that each job holds; 0 for one that holds nothing."""
+        return self.kind_of(self.held)
+
+    def kind_of(self, alloc: Int64[IntArray, "jobs nodes"]) -> Int64[IntArray, " jobs"]:
+        """The type of each row; 0 for an empty one."""
+        if not len(self.nodes):
+            return np.zeros(len(alloc), dtype=np.int64)
+        return np.where(alloc.any(axis=1), self.kind[np.argmax(alloc > 0, axis=1)], 0)
+
+    def locality_of(self, alloc: Int64[IntArray, "jobs nodes"]) -> Int64[IntArray, " jobs"]:
+        """How far apart each row is: 0 one node or none, 1 one rack, 2 several racks."""
+        several = (alloc > 0).sum(axis=1) > 1
+        if not self.has_racks:
+            return np.asarray(several, dtype=np.int64)
+        first = np.where(alloc > 0, self.rack, len(self.nodes)).min(axis=1)
+        last = np.where(alloc > 0, self.rack, -1).max(axis=1)
+        return np.asarray(np.where(several, np.where(first < last, 2, 1), 0))
 
     @property
     def pinned(self) -> BoolArray:
@@ -102,6 +156,8 @@ class Grid:
                 )
             )
         gpus = ("gpus_of_cluster", float(self.capacity.sum()))
+        if len(self.types) > 1:
+            gpus = ("gpus_of_one_type", float(self.gpus_of_types.max()))
         reasons += [
             Reason(
                 job_id=job.spec.job_id,
@@ -122,17 +178,38 @@ class Grid:
 def _held(
     jobs: Sequence[JobView], nodes: tuple[Node, ...], capacity: Int64[IntArray, " nodes"]
 ) -> Int64[IntArray, "jobs nodes"]:
-    """Who holds what. With a node gone or grown smaller, who came first keeps its GPUs."""
+    """Who holds what. With a node gone or grown smaller, who came first keeps its GPUs.
+
+    A job on two types, as when a node has come back with other GPUs, holds nothing either.
+    """
     at = {node.node_id: index for index, node in enumerate(nodes)}
     held = np.zeros((len(jobs), len(nodes)), dtype=np.int64)
     free = capacity.copy()
     for row, job in enumerate(jobs):
         own = job.allocation.per_node
-        if all(node_id in at and free[at[node_id]] >= gpus for node_id, gpus in own):
+        there = all(node_id in at and free[at[node_id]] >= gpus for node_id, gpus in own)
+        if there and len({nodes[at[node_id]].gpu_type for node_id, _ in own}) <= 1:
             for node_id, gpus in own:
                 held[row, at[node_id]] = gpus
                 free[at[node_id]] -= gpus
     return held
+
+
+def _types(nodes: Sequence[Node]) -> tuple[GpuType, ...]:
+    """The GPU types of a cluster, fastest first."""
+    by_name: dict[str, list[Node]] = {}
+    for node in nodes:
+        by_name.setdefault(node.gpu_type, []).append(node)
+    types = [
+        GpuType(
+            name=name,
+            speed=max(node.speed for node in same),
+            gpus=sum(node.gpus for node in same),
+            largest=max(node.gpus for node in same),
+        )
+        for name, same in by_name.items()
+    ]
+    return tuple(sorted(types, key=lambda one: (-one.speed, one.name)))
 
 
 def _needs(job: JobView, at_requested_size: bool) -> int:

@@ -1,5 +1,6 @@
 """Optimus + Oracle: GPUs one by one to the job whose remaining time falls most (EuroSys'18)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import final
@@ -7,9 +8,11 @@ from typing import final
 import numpy as np
 
 from headway.core.model.efficiency import assumed_noise_scale, gain
+from headway.core.model.goodput import JobModels
 from headway.core.model.schedule import present_batch_size
 from headway.core.model.split import fewest_passes
-from headway.core.model.throughput import stack, step_time_s
+from headway.core.model.sync import Theta
+from headway.core.model.throughput import step_time_s
 from headway.core.policy.admission import place
 from headway.core.policy.base import Traits
 from headway.core.policy.grid import Grid
@@ -41,6 +44,9 @@ class Optimus:
     On Pollux's workload-6 (published: 5,302 s average JCT, 5.44 restarts a job) it has 5,509 s and
     5.88, and 5,341 s and 4.91 where it is given offline fits of the whole profiles: the published
     run knew the time of every placement beforehand, the rest is what finding out costs.
+
+    On a cluster of several GPU types, which Optimus does not know, a job stays on the type where it
+    runs; a new one goes where its share of the GPUs, at their nominal speed, is largest.
     """
 
     @property
@@ -56,15 +62,18 @@ class Optimus:
     ) -> tuple[Decision, None]:
         """Sizes by the greedy rule; who keeps its size is not moved."""
         grid = Grid.of(snapshot, at_requested_size=False)
-        per_node, total = int(grid.capacity.max(initial=1)), int(grid.capacity.sum())
-        ladders = [
-            _Ladder.of(job, held=int(held), pinned=bool(pinned), total=total, per_node=per_node)
-            for job, held, pinned in zip(grid.jobs, grid.held.sum(axis=1), grid.pinned, strict=True)
-        ]
-        need = _greedy(ladders, grid.pinned.tolist(), total)
+        smallest = np.array([job.spec.gpus.smallest for job in grid.jobs], dtype=np.int64)
+        least = np.where(grid.pinned, grid.held.sum(axis=1), smallest)
+        start = np.lexsort((np.arange(len(least)), ~grid.pinned)).tolist()
+        kinds = _types(grid, start, least)
+        ladders = {row: _Ladder.of(grid, row, kind) for row, kind in kinds.items()}
+        need = _greedy(ladders, kinds, grid.gpus_of_types, jobs=len(grid.jobs))
         order = np.lexsort((np.arange(len(need)), -need, ~grid.pinned)).tolist()
-        alloc = place(grid, [row for row in order if need[row]], need)
-        left = [ladder.left_s(int(gpus)) for ladder, gpus in zip(ladders, need, strict=True)]
+        alloc = place(grid, {row: kinds[row] for row in order if need[row]}, need)
+        left = [
+            ladders[row].left_s(int(gpus)) if row in ladders else -1.0
+            for row, gpus in enumerate(need)
+        ]
         return grid.decision(alloc, numbers={"remaining_s": left}), None
 
 
@@ -76,10 +85,17 @@ class _Ladder:
     remaining_s: Float64[FloatArray, " sizes"]
 
     @classmethod
-    def of(cls, job: JobView, *, held: int, pinned: bool, total: int, per_node: int) -> "_Ladder":
-        """Up to the size at which the batch still gives every GPU the least it may have."""
-        sizes = (held,) if pinned else _sizes(job, total)
-        return cls(sizes, _remaining_s(job, np.array(sizes, dtype=np.int64), per_node))
+    def of(cls, grid: Grid, row: int, kind: int) -> "_Ladder":
+        """On one GPU type, up to the size at which the batch gives every GPU the least it may."""
+        job, of_type = grid.jobs[row], grid.types[kind]
+        held = int(grid.held[row].sum())
+        sizes = (held,) if grid.pinned[row] else _sizes(job, of_type.gpus)
+        models = JobModels.of(
+            [(job.spec.batch, job.report)],
+            of_type.name,
+            speed={one.name: one.speed for one in grid.types},
+        )
+        return cls(sizes, _remaining_s(job, models.theta, np.array(sizes), of_type.largest))
 
     def saved_s(self, rung: int) -> float:
         """Seconds that each GPU of the next step up saves."""
@@ -109,7 +125,7 @@ def _batch_size(job: JobView) -> int:
 
 
 def _remaining_s(
-    job: JobView, gpus: Int64[IntArray, " sizes"], per_node: int
+    job: JobView, theta: Theta, gpus: Int64[IntArray, " sizes"], per_node: int
 ) -> Float64[FloatArray, " sizes"]:
     """Steps left x T_iter on as few nodes as possible, with a batch of the requested size."""
     steps = _remaining_steps(job)
@@ -118,8 +134,9 @@ def _remaining_s(
     size = np.full(len(gpus), float(_batch_size(job)))
     limit = np.full(len(gpus), float(job.spec.batch.max_batch_per_gpu))
     batch_per_gpu, passes = fewest_passes(size, gpus.astype(np.float64), limit)
-    theta = stack([job.report.throughput])
-    return steps * step_time_s(theta, gpus, gpus > per_node, batch_per_gpu, passes - 1)
+    nodes = -(-gpus // max(per_node, 1))
+    step_s = step_time_s(theta, gpus, nodes > 1, batch_per_gpu, passes - 1, nodes=nodes)
+    return steps * step_s
 
 
 def _remaining_steps(job: JobView) -> float | None:
@@ -138,22 +155,48 @@ def _remaining_steps(job: JobView) -> float | None:
     return max(spec.work_examples - report.progress_examples, 0.0) / float(worth)
 
 
-def _greedy(ladders: list[_Ladder], pinned: list[bool], total: int) -> Int64[IntArray, " jobs"]:
-    """GPUs of each job: those who may not change, the smallest sizes, then step by step."""
-    rungs = [-1] * len(ladders)
-    for row in sorted(range(len(ladders)), key=lambda row: not pinned[row]):
-        if ladders[row].sizes[0] <= total:
-            rungs[row], total = 0, total - ladders[row].sizes[0]
-    heap = [(-ladders[row].saved_s(0), row) for row, rung in enumerate(rungs) if rung == 0]
+def _types(grid: Grid, order: list[int], least: Int64[IntArray, " jobs"]) -> dict[int, int]:
+    """Who runs at all, at its smallest size, and on which type: its own, or the emptiest."""
+    left, speeds = grid.gpus_of_types, np.array([one.speed for one in grid.types])
+    own, running = grid.held_kind, grid.running
+    sharing = np.bincount(own[running], minlength=len(left))
+    share = left * speeds
+    chosen = {}
+    for row in order:
+        enough = least[row] <= left
+        if not enough.any():
+            continue
+        kind = int(np.argmax(np.where(enough, share / (sharing + 1), -1.0)))
+        if running[row] and enough[own[row]]:
+            kind = int(own[row])
+        else:
+            sharing[kind] += 1
+        left[kind] -= least[row]
+        chosen[row] = kind
+    return chosen
+
+
+def _greedy(
+    ladders: Mapping[int, _Ladder],
+    kinds: Mapping[int, int],
+    gpus: Int64[IntArray, " kinds"],
+    *,
+    jobs: int,
+) -> Int64[IntArray, " jobs"]:
+    """GPUs of each job: all at their smallest sizes, then step by step while its type has some."""
+    left, need = gpus.tolist(), np.zeros(jobs, dtype=np.int64)
+    for row, ladder in ladders.items():
+        need[row] = ladder.sizes[0]
+        left[kinds[row]] -= ladder.sizes[0]
+    rungs = dict.fromkeys(ladders, 0)
+    heap = [(-ladder.saved_s(0), row) for row, ladder in ladders.items()]
     heapify(heap)
     while heap and heap[0][0] < 0:
         _, row = heappop(heap)
-        ladder, rung = ladders[row], rungs[row]
+        ladder, rung, kind = ladders[row], rungs[row], kinds[row]
         step = ladder.sizes[rung + 1] - ladder.sizes[rung]
-        if step <= total:
-            rungs[row], total = rung + 1, total - step
+        if step <= left[kind]:
+            rungs[row], left[kind] = rung + 1, left[kind] - step
+            need[row] += step
             heappush(heap, (-ladder.saved_s(rung + 1), row))
-    sizes = [
-        ladder.sizes[rung] if rung >= 0 else 0 for ladder, rung in zip(ladders, rungs, strict=True)
-    ]
-    return np.array(sizes, dtype=np.int64)
+    return need

@@ -1,6 +1,6 @@
 """Pollux: co-adaptive scheduling by goodput (OSDI'21), solved exactly instead of searched."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -9,16 +9,18 @@ from headway.core.errors import InvalidInputError
 from headway.core.model.speedup import fair_gpus
 from headway.core.policy.base import Traits
 from headway.core.policy.grid import Grid
-from headway.core.policy.limits import allowed_sizes, caps, realloc_factor, restart_delays_s
-from headway.core.policy.tables import Goodputs
-from headway.core.solve.pinned import EXACT_UP_TO_GPUS, solve
+from headway.core.policy.limits import caps, realloc_factor, restart_delays_s
+from headway.core.policy.plans import Plans
+from headway.core.policy.shares import job_weights, parse_tenants, power_sum_factors
+from headway.core.policy.speedups import Speedups
+from headway.core.policy.tables import Goodputs, Places
+from headway.core.solve.genetic import Found, search
+from headway.core.solve.pinned import EXACT_UP_TO_GPUS, Plan, solve
 from headway.core.solve.problem import Problem
 from headway.core.types import (
     Decision,
     Float64,
     FloatArray,
-    Int64,
-    IntArray,
     Snapshot,
 )
 
@@ -29,24 +31,10 @@ RANGES = {  # of the settings that have one; a power of 1e9 left jobs without GP
     "spread": (0.0, 1.0),
     "rel_gap": (0.0, 1.0),
     "exact_up_to_gpus": (0, 1 << 20),
+    "population": (2, 10_000),
+    "generations": (0, 100_000),
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Speedups:
-    """Goodput over that of a fair share (Pollux, Eqn. 15), by GPUs; 0 where not allowed."""
-
-    local: Float64[FloatArray, "jobs sizes"]
-    several: Float64[FloatArray, "jobs counts"]
-    keep: Float64[FloatArray, " jobs"]  # of the present placement; 0 for a job that waits
-
-    def of(self, alloc: Int64[IntArray, "jobs nodes"]) -> Float64[FloatArray, " jobs"]:
-        """The speedup of each job's row."""
-        gpus, nodes = alloc.sum(axis=1), (alloc > 0).sum(axis=1)
-        job = np.arange(len(gpus))
-        local = self.local[job, np.where(nodes == 1, gpus, 0)]
-        several = self.several[job, np.where(nodes > 1, gpus, 0)]
-        return np.where(nodes > 1, several, local)
+SEARCHES = ("exact", "genetic")
 
 
 @final
@@ -73,6 +61,11 @@ class Pollux:
     spread: float = 0.05  # share of its speedup that a new placement on several nodes is denied
     rel_gap: float = 1e-4
     exact_up_to_gpus: int = EXACT_UP_TO_GPUS
+    tenants: str = ""  # weights, as in vision:2,speech:1; none: each job counts by its own weight
+    avoid_interference: bool = True  # at most one job that spans several nodes on a node
+    search: str = "exact"  # or genetic: the paper's search, for comparison; it proves no gap
+    population: int = 100  # of that search
+    generations: int = 100
 
     def __post_init__(self) -> None:
         """Raise InvalidInputError for a setting beyond which the arithmetic means nothing."""
@@ -80,6 +73,11 @@ class Pollux:
             value: float = getattr(self, name)
             if not low <= value <= high:
                 raise InvalidInputError(f"pollux.{name} must be {low:g} to {high:g}, not {value:g}")
+        if self.search not in SEARCHES:
+            raise InvalidInputError(
+                f"pollux.search must be {' or '.join(SEARCHES)}, not {self.search!r}"
+            )
+        parse_tenants(self.tenants)
 
     @property
     def traits(self) -> Traits:
@@ -101,17 +99,19 @@ class Pollux:
         fair = np.array([fair_gpus(job.spec.gpus, total, len(grid.jobs)) for job in grid.jobs])
         cap, held = caps(grid.jobs), grid.held.sum(axis=1)
         most = np.minimum(np.maximum(np.maximum(cap, held), fair), total)
-        largest = int(grid.capacity.max())
-        memory = memory.updated(grid.jobs, largest=largest, most=most)
-        speedups = _speedups(grid, memory.arrays(grid.jobs, most), fair, cap)
+        places = Places.of(grid.types, has_racks=grid.has_racks)
+        memory = memory.updated(grid.jobs, places=places, most=most)
+        speedups = Speedups.of_goodput(grid, memory.arrays(grid.jobs, most), fair, cap)
         factor = realloc_factor(
             [job.age_s(snapshot.now_s) for job in grid.jobs],
             [job.restarts for job in grid.jobs],
             restart_delays_s(grid.jobs),
         )
         factor = np.where(grid.running, factor, 1.0)
-        problem = self._problem(grid, speedups, factor)
-        plan = solve(problem, rel_gap=self.rel_gap, exact_up_to_gpus=self.exact_up_to_gpus)
+        weight = job_weights(grid.jobs, parse_tenants(self.tenants))
+        terms = power_sum_factors(weight, self.p)
+        problem = self._problem(grid, speedups, factor, terms)
+        plan, plans = self._searched(grid, problem, memory.plans, rng)
         # Without a plan (present holdings that no longer fit together) nobody is touched.
         alloc = grid.held if plan.alloc is None else plan.alloc
         kept = (alloc == grid.held).all(axis=1)
@@ -122,37 +122,68 @@ class Pollux:
                 "speedup_before": speedups.keep,
                 "speedup_after": after,
                 "realloc_factor": factor,
+                **({"weight": weight} if (weight != 1.0).any() else {}),
             },
-            objective=self._fitness(np.where(kept, after, after * factor)),
+            objective=self._fitness(np.where(kept, after, after * factor), terms),
             gap=plan.gap if np.isfinite(plan.gap) and plan.alloc is not None else None,
             solver=plan.counts(),
         )
-        return decision, memory
+        return decision, replace(memory, plans=plans)
+
+    def _searched(
+        self, grid: Grid, problem: Problem, plans: Plans, rng: np.random.Generator
+    ) -> tuple[Plan | Found, Plans]:
+        """The placement, and what the next search goes on from."""
+        if self.search == "exact":
+            limit = self.exact_up_to_gpus
+            return solve(problem, rel_gap=self.rel_gap, exact_up_to_gpus=limit), plans
+        found = search(
+            problem,
+            plans.on(grid),
+            rng,
+            population=self.population,
+            generations=self.generations,
+        )
+        return found, Plans.of(grid, found.plans)
 
     def _problem(
-        self, grid: Grid, speedups: Speedups, factor: Float64[FloatArray, " jobs"]
+        self,
+        grid: Grid,
+        speedups: Speedups,
+        factor: Float64[FloatArray, " jobs"],
+        terms: Float64[FloatArray, " jobs"],
     ) -> Problem:
         """Costs of everything each job may do; a pinned one may only stay."""
-        nothing = np.zeros(len(grid.jobs))
+        nothing, new, near = np.zeros(len(grid.jobs)), speedups.new, 1.0 - self.spread
+        far = near if new.rack is None else near * near  # several racks are further than one
+        each = terms[:, None, None]
         return Problem(
             capacity=grid.capacity,
             held=grid.held,
-            cost_none=np.where(grid.pinned, np.inf, self._cost(nothing)),
-            cost_local=self._cost_of_moving(grid, speedups.local, factor),
-            cost_several=self._cost_of_moving(grid, speedups.several * (1.0 - self.spread), factor),
-            cost_keep=np.where(grid.running, self._cost(speedups.keep), np.inf),
+            kind=grid.kind,
+            rack=grid.rack,
+            cost_none=np.where(grid.pinned, np.inf, terms * self._cost(nothing)),
+            cost_local=each * self._cost_of_moving(speedups, new.local, factor),
+            cost_rack=(
+                None
+                if new.rack is None
+                else each * self._cost_of_moving(speedups, new.rack * near, factor)
+            ),
+            cost_several=each * self._cost_of_moving(speedups, new.several * far, factor),
+            cost_keep=np.where(grid.running, terms * self._cost(speedups.keep), np.inf),
+            share_spanning=not self.avoid_interference,
         )
 
     def _cost_of_moving(
         self,
-        grid: Grid,
-        speedup: Float64[FloatArray, "jobs sizes"],
+        speedups: Speedups,
+        speedup: Float64[FloatArray, "jobs kinds sizes"],
         factor: Float64[FloatArray, " jobs"],
-    ) -> Float64[FloatArray, "jobs sizes"]:
-        """Costs of new placements by size; a pinned job has none."""
-        grows = np.arange(speedup.shape[1]) > grid.held.sum(axis=1)[:, None]
-        counted = speedup * factor[:, None] * np.where(grows, 1.0, 1.0 - self.margin)
-        allowed = (speedup > 0) & ~grid.pinned[:, None]
+    ) -> Float64[FloatArray, "jobs kinds sizes"]:
+        """Costs of new placements by type and size; a pinned job has none."""
+        grows = speedups.grows(speedup.shape[2])
+        counted = speedup * factor[:, None, None] * np.where(grows, 1.0, 1.0 - self.margin)
+        allowed = (speedup > 0) & ~speedups.grid.pinned[:, None, None]
         return np.where(allowed, self._cost(counted), np.inf)
 
     def _cost(self, speedup: FloatArray) -> FloatArray:
@@ -163,60 +194,11 @@ class Pollux:
             return np.asarray(-np.log(speedup + self.eps))
         return np.asarray((speedup + self.eps) ** self.p)
 
-    def _fitness(self, speedup: Float64[FloatArray, " jobs"]) -> float:
-        """FITNESS_p (Eqn. 14); for p = 0 the geometric mean."""
-        mean = float(np.abs(self._cost(speedup)).mean()) if self.p else 0.0
+    def _fitness(
+        self, speedup: Float64[FloatArray, " jobs"], terms: Float64[FloatArray, " jobs"]
+    ) -> float:
+        """FITNESS_p (Eqn. 14) with weights; for p = 0 the geometric mean."""
+        mean = float((terms * np.abs(self._cost(speedup))).mean()) if self.p else 0.0
         if self.p == 0:
-            return float(np.exp(np.log(speedup + self.eps).mean()))
+            return float(np.exp((terms * np.log(speedup + self.eps)).mean()))
         return mean ** (1 / self.p) if mean else 0.0
-
-
-def _speedups(
-    grid: Grid,
-    goodput_per_s: tuple[FloatArray, FloatArray],
-    fair: Int64[IntArray, " jobs"],
-    cap: Int64[IntArray, " jobs"],
-) -> Speedups:
-    """Speedups at the sizes that owner and cap allow, and at what each job holds."""
-    local, several = goodput_per_s
-    fair_per_s = _fair_goodput(local, several, fair)
-    job = np.arange(len(grid.jobs))
-    gpus, nodes = grid.held.sum(axis=1), (grid.held > 0).sum(axis=1)
-    held_per_s = np.where(
-        nodes > 1,
-        several[job, np.where(nodes > 1, gpus, 0)],
-        local[job, np.where(nodes == 1, gpus, 0)],
-    )
-    may = allowed_sizes(grid.jobs, several.shape[1] - 1)
-    may &= np.arange(several.shape[1]) <= cap[:, None]
-    may_local = np.zeros(local.shape, dtype=np.bool_)
-    width = min(may.shape[1], local.shape[1])
-    may_local[:, :width] = may[:, :width]
-    return Speedups(
-        local=_over(np.where(may_local, local, 0.0), fair_per_s[:, None]),
-        several=_over(np.where(may, several, 0.0), fair_per_s[:, None]),
-        keep=_over(held_per_s, fair_per_s),
-    )
-
-
-def _fair_goodput(
-    local: Float64[FloatArray, "jobs sizes"],
-    several: Float64[FloatArray, "jobs counts"],
-    fair: Int64[IntArray, " jobs"],
-) -> Float64[FloatArray, " jobs"]:
-    """Goodput of the fair share on as few nodes as it needs.
-
-    Where the batch cannot be split so: the best on no more GPUs, or if there is none, on any.
-    """
-    job, one_node = np.arange(len(fair)), fair < local.shape[1]
-    at_fair = np.where(
-        one_node, local[job, np.where(one_node, fair, 0)], several[job, np.where(one_node, 0, fair)]
-    )
-    both = np.hstack([local, several])
-    gpus = np.concatenate([np.arange(local.shape[1]), np.arange(several.shape[1])])
-    no_more = np.where(gpus <= fair[:, None], both, 0.0).max(axis=1)
-    return np.where(at_fair > 0, at_fair, np.where(no_more > 0, no_more, both.max(axis=1)))
-
-
-def _over(value: FloatArray, reference: FloatArray) -> FloatArray:
-    return np.divide(value, reference, out=np.zeros_like(value), where=reference > 0)

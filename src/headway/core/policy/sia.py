@@ -9,7 +9,7 @@ from headway.core.errors import InvalidInputError
 from headway.core.policy.base import Traits
 from headway.core.policy.grid import Grid
 from headway.core.policy.limits import allowed_sizes, caps, realloc_factor, restart_delays_s
-from headway.core.policy.tables import Goodputs
+from headway.core.policy.tables import Goodputs, Places, Tables
 from headway.core.solve.slots import Bins, Options, Shapes, arrange, choose
 from headway.core.types import (
     BoolArray,
@@ -18,6 +18,7 @@ from headway.core.types import (
     FloatArray,
     Int64,
     IntArray,
+    Locality,
     Snapshot,
 )
 
@@ -133,9 +134,8 @@ class Offer:
 
 
 def _offer(grid: Grid, memory: Goodputs, now_s: float) -> Offer:
-    types = sorted({node.gpu_type for node in grid.nodes})
     bins = Bins(
-        kind=np.array([types.index(node.gpu_type) for node in grid.nodes], dtype=np.int64),
+        kind=grid.kind,
         size=grid.capacity,
         room=grid.capacity - grid.held[grid.pinned].sum(axis=0),
     )
@@ -144,7 +144,7 @@ def _offer(grid: Grid, memory: Goodputs, now_s: float) -> Offer:
     shapes = Shapes.of(bins, int(np.maximum(caps(grid.jobs), held).max()) + largest)
     gpus = _allowed_gpus(grid, shapes)
     most = np.maximum(gpus.max(axis=1, initial=0), held)
-    memory = memory.updated(grid.jobs, largest=largest, most=most)
+    memory = memory.updated(grid.jobs, places=Places.of(grid.types, has_racks=False), most=most)
     goodput, held_goodput = _normalised(grid, memory.arrays(grid.jobs, most), shapes, gpus)
     return Offer(
         bins=bins,
@@ -177,22 +177,21 @@ def _allowed_gpus(grid: Grid, shapes: Shapes) -> Int64[IntArray, "jobs shapes"]:
 
 def _normalised(
     grid: Grid,
-    goodput_per_s: tuple[FloatArray, FloatArray],
+    goodput_per_s: Tables,
     shapes: Shapes,
     gpus: Int64[IntArray, "jobs shapes"],
 ) -> tuple[Float64[FloatArray, "jobs shapes"], Float64[FloatArray, " jobs"]]:
     """Goodput over the job's least, times the GPUs of its smallest configuration.
 
-    That of every configuration and of what each job holds. One table serves all GPU types.
+    That of every configuration and of what each job holds. Sia knows nothing of racks.
     """
-    local, several = goodput_per_s
     job = np.arange(len(grid.jobs))
     spans = np.broadcast_to(shapes.number > 1, gpus.shape)
-    on_one = local[job[:, None], np.where(spans, 0, gpus)]
-    per_s = np.where(spans, several[job[:, None], np.where(spans, gpus, 0)], on_one)
-    held, spans = grid.held.sum(axis=1), (grid.held > 0).sum(axis=1) > 1
-    on_one = local[job, np.where(spans, 0, held)]
-    held_per_s = np.where(spans, several[job, np.where(spans, held, 0)], on_one)
+    on_one = goodput_per_s.local[job[:, None], shapes.kind, np.where(spans, 0, gpus)]
+    on_many = goodput_per_s.several[job[:, None], shapes.kind, np.where(spans, gpus, 0)]
+    per_s = np.where(spans, on_many, on_one)
+    near = np.minimum(grid.locality_of(grid.held), Locality.ONE_RACK)
+    held_per_s = goodput_per_s.at(grid.held.sum(axis=1), grid.held_kind, near)
     least_gpus, least_per_s = _least(np.where(per_s > 0, gpus, 0)), _least(per_s)
     scale = np.divide(least_gpus, least_per_s, out=np.zeros(len(job)), where=least_per_s > 0)
     return per_s * scale[:, None], held_per_s * scale

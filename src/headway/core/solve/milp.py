@@ -20,6 +20,7 @@ _STATUS = {
     highspy.HighsModelStatus.kInterrupt: Status.BUDGET_SPENT,
 }
 
+_PRIMAL = 4  # simplex_strategy
 # Small, nearly integral programs are solved at the root by cuts. Measured on pinned-pattern
 # programs of 64 to 1,024 GPUs: presolve and these start heuristics cost more than they save.
 _LEAN: dict[str, bool | str] = {
@@ -50,9 +51,26 @@ def solve_linear(program: Program, *, budget: Budget = DEFAULT_BUDGET) -> Outcom
     free = replace(program, integer=np.zeros_like(program.integer))
     highs = _load(free, budget)
     highs.setOptionValue("solver", "simplex")
+    highs.setOptionValue("simplex_strategy", _PRIMAL)
+    highs.setBasis(_first_basis(program))
     outcome = _run(highs)
     bound = {Status.OPTIMAL: outcome.objective, Status.INFEASIBLE: inf}.get(outcome.status, -inf)
-    return replace(outcome, bound=bound)
+    solution = highs.getSolution()
+    reduced, prices = np.array(solution.col_dual), np.array(solution.row_dual)
+    return replace(outcome, bound=bound, reduced=reduced, prices=prices)
+
+
+def _first_basis(program: Program) -> highspy.HighsBasis:
+    """Every row's slack is basic but for rows that begin with a column in its place."""
+    status = highspy.HighsBasisStatus
+    column = np.full(len(program.cost), status.kLower)
+    row = np.full(len(program.row_lower), status.kBasic)
+    rows, columns = program.start
+    row[rows], column[columns] = status.kUpper, status.kBasic
+    basis = highspy.HighsBasis()
+    basis.col_status, basis.row_status = column.tolist(), row.tolist()
+    basis.valid, basis.alien = True, False
+    return basis
 
 
 def _load(program: Program, budget: Budget) -> _Highs:

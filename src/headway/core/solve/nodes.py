@@ -6,7 +6,8 @@ are one class and share their pattern columns; identical nodes so cost nothing. 
 with the room, so a wide node counts the slots of each size instead: exact too, only less tight.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 import numpy as np
 
@@ -18,9 +19,62 @@ _WIDE = 8  # 67 patterns; of 16 GPUs there are 915, of 24 already 7,000 (partiti
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Zone:
+    """Nodes that need not be told apart but for room and residents, and who may come to them."""
+
+    index: int
+    kind: int
+    rack: int | None  # None: nodes of any rack
+    nodes: Int64[IntArray, " nodes"]
+    sizes: Int64[IntArray, " sizes"]  # of slots
+    demand: Int64[IntArray, " sizes"]  # rows that ask for slots of each size
+    spanning: bool  # spanning jobs may come; without them no holes are cut
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Residents:
+    """Jobs that may keep what they hold."""
+
+    held: Int64[IntArray, "keeps nodes"]
+    spans: BoolArray
+    keep: Int64[IntArray, " keeps"]  # their columns
+
+    @classmethod
+    def of(
+        cls,
+        held: Int64[IntArray, "keeps nodes"],
+        keep: Int64[IntArray, " keeps"],
+        *,
+        shared: bool = False,
+    ) -> Self:
+        """Residents who span several nodes if they hold GPUs of several.
+
+        Where spanning jobs may share nodes none of them stands in anybody's way.
+        """
+        spans = np.asarray(((held > 0).sum(axis=1) > 1) & (not shared))
+        return cls(held=held, spans=spans, keep=keep)
+
+    def among(self, nodes: Int64[IntArray, " nodes"]) -> Self:
+        """The same of some nodes only."""
+        if len(nodes) == self.held.shape[1]:
+            return self
+        held = self.held[:, nodes]
+        here = held.any(axis=1)
+        return replace(self, held=held[here], spans=self.spans[here], keep=self.keep[here])
+
+    def on(
+        self, node: int
+    ) -> tuple[Int64[IntArray, " residents"], BoolArray, Int64[IntArray, " residents"]]:
+        """GPUs, whether it spans, and column of each resident of a node."""
+        here = np.flatnonzero(self.held[:, node])
+        return self.held[here, node], self.spans[here], self.keep[here]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
     """The columns that cut up one class of nodes, or one wide node."""
 
+    zone: Zone
     room: int
     flagged: bool  # a job that spans several nodes stays, so no other may come
     node: int | None  # the wide node
@@ -31,50 +85,40 @@ class Block:
 
 def add_nodes(
     assembly: Assembly,
+    zone: Zone,
     *,
     capacity: Int64[IntArray, " nodes"],
-    held: Int64[IntArray, "keeps nodes"],
-    keep: Int64[IntArray, " keeps"],
-    sizes: Int64[IntArray, " sizes"],
-    demand: Int64[IntArray, " sizes"],
-    spanning: bool,
+    closed: BoolArray,
+    residents: Residents,
 ) -> tuple[Block, ...]:
-    """Add columns and rows of all nodes, given the jobs that may keep what they hold.
-
-    ``demand`` are rows that ask for slots of each size; without ``spanning`` jobs no holes are cut.
-    """
-    spans = np.asarray((held > 0).sum(axis=1) > 1)
+    """Add columns and rows of a zone's nodes, given who may stay on the nodes of all zones."""
+    capacity, closed = capacity[zone.nodes], closed[zone.nodes]
+    residents = residents.among(zone.nodes)
     wide = capacity > _WIDE
-    classes = _residents(assembly, capacity=capacity, held=held, spans=spans, keep=keep, wide=wide)
     blocks = []
-    for room, flagged, row in classes:
-        patterns = fillings(room, tuple(sizes.tolist()), spanning and not flagged)
+    for room, flagged, row in _classes(assembly, capacity, closed, residents, wide):
+        patterns = fillings(room, tuple(zone.sizes.tolist()), zone.spanning and not flagged)
         column = assembly.add_columns(np.zeros(len(patterns)))
         assembly.add_entries(np.full(len(column), row), column)
-        left = room - patterns @ sizes
         blocks.append(
             Block(
-                room=room, flagged=flagged, node=None, patterns=patterns, left=left, column=column
+                zone=zone,
+                room=room,
+                flagged=flagged,
+                node=None,
+                patterns=patterns,
+                left=room - patterns @ zone.sizes,
+                column=column,
             )
         )
-    for node in np.flatnonzero(wide):
-        here = np.flatnonzero(held[:, node])
-        blocks.append(
-            _wide_node(
-                assembly,
-                node=int(node),
-                room=int(capacity[node]),
-                size=held[here, node],
-                spans=spans[here],
-                keep=keep[here],
-                sizes=sizes,
-                spanning=spanning,
-            )
-        )
+    blocks += [
+        _wide_node(assembly, zone, int(node), int(capacity[node]), bool(closed[node]), residents)
+        for node in np.flatnonzero(wide)
+    ]
     for block in blocks:
         pattern, which = np.nonzero(block.patterns)
         slots = block.patterns[pattern, which]
-        assembly.add_entries(demand[which], block.column[pattern], -slots)
+        assembly.add_entries(zone.demand[which], block.column[pattern], -slots)
     return tuple(blocks)
 
 
@@ -84,20 +128,21 @@ class _Classes:
 
     _parts: list[tuple[IntArray, IntArray, FloatArray]] = field(default_factory=list)
 
-    def move(self, room: IntArray, flagged: IntArray, column: IntArray, nodes: float) -> None:
+    def move(self, room: IntArray, flagged: BoolArray, column: IntArray, nodes: float) -> None:
         """Each unit of a column adds ``nodes`` nodes to its class."""
         self._parts.append((2 * room + flagged, column, np.full(len(room), nodes)))
 
     def add_rows(
-        self, assembly: Assembly, free: Int64[IntArray, " nodes"]
+        self, assembly: Assembly, room: Int64[IntArray, " nodes"], flagged: BoolArray
     ) -> list[tuple[int, bool, int]]:
         """Rows that later say: patterns used ≤ nodes of the class. Returns (room, flagged, row).
 
-        ``free`` are the rooms of nodes that are in their class unless a column takes them out.
+        The nodes given are in their class unless a column takes them out.
         """
         key, column, nodes = (np.concatenate(part) for part in zip(*self._parts, strict=True))
-        there = np.bincount(np.concatenate([2 * free, key, [1]]))
-        base = np.bincount(2 * free, minlength=len(there))
+        free = 2 * room + flagged
+        there = np.bincount(np.concatenate([free, key, [1]]))
+        base = np.bincount(free, minlength=len(there))
         keys = np.flatnonzero(there)
         keys = keys[keys > 1]  # nodes without room are of no use
         rows = assembly.add_rows(len(keys), upper=base[keys])
@@ -109,54 +154,54 @@ class _Classes:
         ]
 
 
-def _residents(
+def _classes(
     assembly: Assembly,
-    *,
     capacity: Int64[IntArray, " nodes"],
-    held: Int64[IntArray, "keeps nodes"],
-    spans: BoolArray,
-    keep: Int64[IntArray, " keeps"],
+    closed: BoolArray,
+    residents: Residents,
     wide: BoolArray,
 ) -> list[tuple[int, bool, int]]:
     """Tie the jobs that may keep what they hold to their nodes; the classes of nodes that result.
 
     A node with one such job needs no column of its own: keeping moves it from one class to another.
     """
+    held = residents.held
     users = (held > 0).sum(axis=0)
     classes = _Classes()
     resident, node = np.nonzero((held > 0) & (users == 1) & ~wide)
-    room, taken = capacity[node], held[resident, node]
-    classes.move(room, np.zeros_like(node), keep[resident], -1)
-    classes.move(room - taken, spans[resident].astype(np.int64), keep[resident], 1)
+    room, taken, keep = capacity[node], held[resident, node], residents.keep[resident]
+    classes.move(room, closed[node], keep, -1)
+    classes.move(room - taken, residents.spans[resident] | closed[node], keep, 1)
     for crowded in np.flatnonzero((users > 1) & ~wide):
-        here = np.flatnonzero(held[:, crowded])
         _crowded_node(
             assembly,
             classes,
-            room=int(capacity[crowded]),
-            size=held[here, crowded],
-            spans=spans[here],
-            keep=keep[here],
+            int(capacity[crowded]),
+            bool(closed[crowded]),
+            residents.on(int(crowded)),
         )
-    return classes.add_rows(assembly, capacity[(users <= 1) & ~wide])
+    alone = (users <= 1) & ~wide
+    return classes.add_rows(assembly, capacity[alone], closed[alone])
 
 
 def _crowded_node(
     assembly: Assembly,
     classes: _Classes,
-    *,
     room: int,
-    size: Int64[IntArray, " residents"],
-    spans: BoolArray,
-    keep: Int64[IntArray, " residents"],
+    closed: bool,
+    residents: tuple[Int64[IntArray, " residents"], BoolArray, Int64[IntArray, " residents"]],
 ) -> None:
     """One column for each way of staying on a node; those who hold equal sizes are counted."""
+    size, spans, keep = residents
     sizes, group, number = np.unique(size[~spans], return_inverse=True, return_counts=True)
     groups = tuple(zip(sizes.tolist(), number.tolist(), strict=True))
     counts, stayer, left = stays(room, groups, tuple(size[spans].tolist()))
     column = assembly.add_columns(np.zeros(len(left)), upper=1.0)
     one = assembly.add_rows(1, lower=1.0, upper=1.0)
     assembly.add_entries(np.repeat(one, len(column)), column)
+    everyone = (counts == number).all(axis=1) & ((stayer >= 0) == spans.any())
+    if everyone.any():  # unless they no longer fit
+        assembly.start_with(one, column[everyone][:1])
     group_row = assembly.add_rows(len(groups), lower=0.0, upper=0.0)
     state, which = np.nonzero(counts)
     assembly.add_entries(group_row[which], column[state], counts[state, which])
@@ -165,22 +210,16 @@ def _crowded_node(
     stayed = stayer >= 0
     assembly.add_entries(span_row[stayer[stayed]], column[stayed])
     assembly.add_entries(span_row, keep[spans], -1.0)
-    classes.move(left, stayed.astype(np.int64), column, 1)
+    classes.move(left, stayed | closed, column, 1)
 
 
 def _wide_node(
-    assembly: Assembly,
-    *,
-    node: int,
-    room: int,
-    size: Int64[IntArray, " residents"],
-    spans: BoolArray,
-    keep: Int64[IntArray, " residents"],
-    sizes: Int64[IntArray, " sizes"],
-    spanning: bool,
+    assembly: Assembly, zone: Zone, node: int, room: int, closed: bool, residents: Residents
 ) -> Block:
     """A count of slots for each size, one hole, and the residents, within the node's room."""
-    holes = np.arange(1, room + 1 if spanning else 1)
+    size, spans, keep = residents.on(node)
+    sizes = zone.sizes
+    holes = np.arange(1, room + 1 if zone.spanning and not closed else 1)
     patterns = np.vstack(
         [np.eye(len(sizes), dtype=np.int64), np.zeros((len(holes), len(sizes)), dtype=np.int64)]
     )
@@ -191,4 +230,12 @@ def _wide_node(
     assembly.add_entries(np.repeat(within, len(keep)), keep, size)
     single = np.concatenate([column[left > 0], keep[spans]])
     assembly.add_entries(np.repeat(alone, len(single)), single)
-    return Block(room=room, flagged=False, node=node, patterns=patterns, left=left, column=column)
+    return Block(
+        zone=zone,
+        room=room,
+        flagged=False,
+        node=int(zone.nodes[node]),
+        patterns=patterns,
+        left=left,
+        column=column,
+    )

@@ -36,6 +36,8 @@ class Outcome:
     x: Float64[FloatArray, " columns"] | None  # the best feasible point found, if any
     objective: float  # of x; infinite without one
     bound: float  # no feasible point is below it; minus infinite if nothing is proven
+    reduced: Float64[FloatArray, " columns"] | None = None  # costs, of a linear program's columns
+    prices: Float64[FloatArray, " rows"] | None = None  # of its rows: what one more unit changes
     branch_nodes: int = 0
     simplex_iterations: int = 0
 

@@ -3,19 +3,25 @@
 The program is in ``program.py``, its solution becomes a placement in ``unpack.py``.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
 
+from headway.core.solve.fill import fill
 from headway.core.solve.milp import solve_linear, solve_mixed
 from headway.core.solve.outcome import DEFAULT_BUDGET, Budget, Outcome, Status, relative_gap
 from headway.core.solve.problem import Problem
 from headway.core.solve.program import Model, build
-from headway.core.solve.unpack import fill, place
+from headway.core.solve.restrict import Part, open_part
+from headway.core.solve.unpack import place
 from headway.core.types import Int64, IntArray
 
-EXACT_UP_TO_GPUS = 1_024
+EXACT_UP_TO_GPUS = 128
+_LARGEST_EXACT_COST = 1e5  # over the median; beyond, tolerances hide what the other costs say
+_OPEN_SHARES = (0.1, 0.4)  # of the jobs, in one part after the other
+_LARGEST_GAP = 0.01  # of a part
+_PART_NODES = 10  # of a part's branch and bound; without racks one or two do
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,17 +61,65 @@ def solve(
 ) -> Plan:
     """The placement of least total cost.
 
-    Up to ``exact_up_to_gpus`` by the exact mixed-integer program, to a relative gap; beyond by
-    rounding the linear relaxation of the aggregated program, whose value bounds every placement.
+    Up to ``exact_up_to_gpus`` by the exact mixed-integer program, to a relative gap. Beyond, and
+    for costs that span too much, by the linear relaxation of the aggregated program, whose value
+    bounds every placement, rounded; and then by the exact programs of the parts that it leaves
+    open, while the gap is too large.
     """
     if problem.held.size == 0:
         return _nothing_to_place(problem)
-    exact = int(problem.capacity.sum()) <= exact_up_to_gpus
-    model = build(problem, exact=exact)
-    if exact:
-        outcome = solve_mixed(model.program, rel_gap=rel_gap, budget=budget)
-    else:
-        outcome = solve_linear(model.program, budget=budget)
+    if int(problem.capacity.sum()) <= exact_up_to_gpus:
+        model = build(problem, exact=True)
+        if float(np.abs(model.program.cost).max(initial=0.0)) <= _LARGEST_EXACT_COST:
+            return _exact(problem, model, rel_gap, budget)
+    return _relaxed(problem, rel_gap, budget)
+
+
+def _exact(problem: Problem, model: Model, rel_gap: float, budget: Budget) -> Plan:
+    outcome = solve_mixed(model.program, rel_gap=rel_gap, budget=budget)
+    return _plan(problem, model, outcome)
+
+
+def _relaxed(problem: Problem, rel_gap: float, budget: Budget) -> Plan:
+    model = build(problem, exact=False)
+    outcome = solve_linear(model.program, budget=budget)
+    plan = _plan(problem, model, outcome)
+    if outcome.status is not Status.OPTIMAL or outcome.x is None:
+        return plan
+    choice, reduced = model.choice(outcome.x), model.reduced(outcome)
+    for share in _OPEN_SHARES:
+        if plan.alloc is None or plan.gap <= rel_gap:
+            break
+        part = open_part(problem, plan.alloc, choice, reduced, share)
+        plan = _improved(problem, plan, part, rel_gap, budget)
+    return plan
+
+
+def _improved(problem: Problem, plan: Plan, part: Part, rel_gap: float, budget: Budget) -> Plan:
+    """The plan with a part of it solved exactly, if that is better."""
+    assert plan.alloc is not None
+    cost = abs(float(problem.cost(plan.alloc)[part.jobs].sum()))
+    gap = min(rel_gap * abs(plan.objective) / cost, _LARGEST_GAP) if cost else rel_gap
+    nodes = _PART_NODES if budget.branch_nodes is None else min(budget.branch_nodes, _PART_NODES)
+    model = build(part.problem, exact=True)
+    own = _exact(part.problem, model, gap, replace(budget, branch_nodes=nodes))
+    alloc, objective = plan.alloc, plan.objective
+    if own.alloc is not None:
+        other = fill(problem, part.within(plan.alloc, own.alloc))
+        cost = float(problem.cost(other).sum())
+        if cost < objective and problem.feasible(other):
+            alloc, objective = other, cost
+    return replace(
+        plan,
+        alloc=alloc,
+        objective=objective,
+        bound=min(plan.bound, objective),
+        branch_nodes=plan.branch_nodes + own.branch_nodes,
+        simplex_iterations=plan.simplex_iterations + own.simplex_iterations,
+    )
+
+
+def _plan(problem: Problem, model: Model, outcome: Outcome) -> Plan:
     alloc = _best_placement(problem, model, outcome)
     objective = inf if alloc is None else float(problem.cost(alloc).sum())
     return Plan(

@@ -2,9 +2,9 @@
 
 A job's columns are its options: i GPUs of one node, k GPUs of several, or to keep what it holds;
 none of them is to hold nothing. Nodes offer slots for the former and holes for pieces of the
-second (``nodes.py``). Every integer solution of the exact form is a placement: the nested rows are
-Hall's condition for putting pieces in holes. The aggregated form only counts the room for spanning
-jobs; it is a relaxation.
+second (``nodes.py``), type by type; where racks matter, rack by rack. Every integer solution of the
+exact form is a placement (``spanning.py``). The aggregated form only counts the room for spanning
+jobs, whatever the rack; it is a relaxation.
 """
 
 from dataclasses import dataclass
@@ -12,9 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from headway.core.solve.assembly import Assembly, Program
-from headway.core.solve.nodes import Block, add_nodes
-from headway.core.solve.options import Choice, Filled, Options, likeliest
+from headway.core.solve.nodes import Block, Residents, Zone, add_nodes
+from headway.core.solve.options import Choice, Filled, Level, Options
+from headway.core.solve.outcome import Outcome
 from headway.core.solve.problem import Problem
+from headway.core.solve.restrict import Reduced
+from headway.core.solve.spanning import Pieces, add_counted, add_exact
 from headway.core.types import Float64, FloatArray, Int64, IntArray
 
 
@@ -26,38 +29,42 @@ class Model:
     scale: float  # the program's costs are the problem's over this
     jobs: int
     options: Options
-    sizes: Int64[IntArray, " sizes"]
     blocks: tuple[Block, ...]
-    piece_job: Int64[IntArray, " pieces"]
-    piece_size: Int64[IntArray, " pieces"]
-    piece_column: Int64[IntArray, " pieces"]
-    exact: bool
+    pieces: Pieces | None  # None: the aggregated form, which does not know
 
     def choice(self, x: Float64[FloatArray, " columns"]) -> Choice:
         """The meaning of a solution; fractional ones are rounded to the likeliest options."""
-        options = len(self.options.job)
-        keep, local, several = likeliest(self.options, x[:options], self.jobs)
-        pieces = None
-        if self.exact:
-            largest = int(self.piece_size.max(initial=0))
-            pieces = np.zeros((self.jobs, largest + 1), dtype=np.int64)
-            pieces[self.piece_job, self.piece_size] = np.round(x[self.piece_column])
+        options = self.options
+        at = options.likeliest(x[: len(options.job)], self.jobs)
+        nothing = at < 0
         return Choice(
-            keep=keep,
-            local=local,
-            several=several,
-            sizes=self.sizes,
+            level=np.where(nothing, Level.NONE, _at(options.level, at)),
+            kind=np.where(nothing, 0, _at(options.kind, at)),
+            gpus=np.where(nothing, 0, _at(options.gpus, at)),
             filled=tuple(
                 Filled(
                     room=block.room,
                     flagged=block.flagged,
                     node=block.node,
+                    kind=block.zone.kind,
+                    rack=block.zone.rack,
+                    sizes=block.zone.sizes,
                     patterns=block.patterns,
                     times=x[block.column],
                 )
                 for block in self.blocks
             ),
-            pieces=pieces,
+            pieces=None if self.pieces is None else self.pieces.counts(x, self.jobs),
+        )
+
+    def reduced(self, outcome: Outcome) -> Reduced:
+        """Reduced costs of the options and of holding nothing."""
+        assert outcome.reduced is not None
+        assert outcome.prices is not None
+        return Reduced(
+            options=self.options,
+            of_option=outcome.reduced[: len(self.options.job)] * self.scale,
+            of_nothing=-outcome.prices[: self.jobs] * self.scale,
         )
 
 
@@ -73,86 +80,68 @@ def build(problem: Problem, *, exact: bool) -> Model:
     column = assembly.add_columns(cost - saved[job], upper=1.0)
     row = assembly.add_rows(len(none), lower=np.where(may_hold_nothing, -np.inf, 1.0), upper=1.0)
     assembly.add_entries(row[job], column)
-    local, several, keep = np.split(
-        column, np.cumsum([len(options.local_job), len(options.several_job)])
+    keep = options.level == Level.KEEP
+    assembly.start_with(row[job[keep]], column[keep])
+    shared = problem.share_spanning
+    residents = Residents.of(problem.held[job[keep]], column[keep], shared=shared)
+    zones = _zones(assembly, problem, options, column, by_rack=exact)
+    blocks = tuple(
+        block
+        for zone in zones
+        for block in add_nodes(
+            assembly, zone, capacity=problem.capacity, closed=problem.closed, residents=residents
+        )
     )
-    sizes = np.unique(options.local_size)
-    demand = assembly.add_rows(len(sizes), upper=0.0)
-    assembly.add_entries(demand[np.searchsorted(sizes, options.local_size)], local)
-    blocks = add_nodes(
-        assembly,
-        capacity=problem.capacity,
-        held=problem.held[options.keep_job],
-        keep=keep,
-        sizes=sizes,
-        demand=demand,
-        spanning=len(several) > 0,
-    )
-    spanning_rows = _exact_spanning if exact else _counted_spanning
-    pieces = spanning_rows(assembly, options, several, blocks)
+    pieces = None
+    if exact:
+        pieces = add_exact(assembly, options, column, zones, blocks, shared=shared)
+    else:
+        add_counted(assembly, options, column, zones, blocks)
     return Model(
         program=assembly.program(),
         scale=scale,
         jobs=len(none),
         options=options,
-        sizes=sizes,
         blocks=blocks,
-        piece_job=pieces[0],
-        piece_size=pieces[1],
-        piece_column=pieces[2],
-        exact=exact,
+        pieces=pieces,
     )
 
 
-def _open_holes(
-    blocks: tuple[Block, ...],
-) -> tuple[Int64[IntArray, " holes"], Int64[IntArray, " holes"]]:
-    """Columns that leave room for a spanning job's piece, and how much."""
-    none = np.zeros(0, dtype=np.int64)
-    left = np.concatenate([none, *(block.left for block in blocks if not block.flagged)])
-    column = np.concatenate([none, *(block.column for block in blocks if not block.flagged)])
-    return column[left > 0], left[left > 0]
-
-
-def _exact_spanning(
+def _zones(
     assembly: Assembly,
+    problem: Problem,
     options: Options,
-    several: Int64[IntArray, " severals"],
-    blocks: tuple[Block, ...],
-) -> tuple[IntArray, IntArray, IntArray]:
-    """Pieces of every spanning job, two at least, and a hole for every piece."""
-    hole_column, hole = _open_holes(blocks)
-    largest = int(hole.max(initial=0))
-    jobs, of = np.unique(options.several_job, return_inverse=True)
-    most = np.zeros(len(jobs), dtype=np.int64)
-    np.maximum.at(most, of, options.several_size)
-    number = np.minimum(most - 1, largest)
-    piece_of = np.repeat(np.arange(len(jobs)), number)
-    size = np.arange(len(piece_of)) - np.repeat(np.cumsum(number) - number, number) + 1
-    column = assembly.add_columns(np.zeros(len(piece_of)))
-    total = assembly.add_rows(len(jobs), lower=0.0, upper=0.0)
-    assembly.add_entries(total[piece_of], column, size)
-    assembly.add_entries(total[of], several, -options.several_size)
-    two = assembly.add_rows(len(jobs), lower=0.0)
-    assembly.add_entries(two[piece_of], column)
-    assembly.add_entries(two[of], several, -2.0)
-    nested = assembly.add_rows(largest, upper=0.0)  # row i - 1: pieces of i or more
-    for columns, sizes, sign in ((column, size, 1.0), (hole_column, hole, -1.0)):
-        smaller = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        assembly.add_entries(nested[smaller], np.repeat(columns, sizes), sign)
-    return jobs[piece_of], size, column
+    column: Int64[IntArray, " options"],
+    *,
+    by_rack: bool,
+) -> tuple[Zone, ...]:
+    """The nodes of each type, by rack if racks matter; with rows for the slots that are wanted."""
+    by_rack = by_rack and problem.cost_rack is not None
+    zones: list[Zone] = []
+    for kind in np.unique(problem.kind):
+        of_kind = options.kind == kind
+        local = np.flatnonzero(of_kind & (options.level == Level.LOCAL))
+        sizes = np.unique(options.gpus[local])
+        demand = assembly.add_rows(len(sizes), upper=0.0)
+        at = np.searchsorted(sizes, options.gpus[local])
+        assembly.add_entries(demand[at], column[local])
+        nodes = np.flatnonzero(problem.kind == kind)
+        rack = problem.rack[nodes] if by_rack else np.zeros_like(nodes)
+        zones += [
+            Zone(
+                index=len(zones) + index,
+                kind=int(kind),
+                rack=int(which) if by_rack else None,
+                nodes=nodes[rack == which],
+                sizes=sizes,
+                demand=demand,
+                spanning=bool((of_kind & options.spanning).any()),
+            )
+            for index, which in enumerate(np.unique(rack))
+        ]
+    return tuple(zones)
 
 
-def _counted_spanning(
-    assembly: Assembly,
-    options: Options,
-    several: Int64[IntArray, " severals"],
-    blocks: tuple[Block, ...],
-) -> tuple[IntArray, IntArray, IntArray]:
-    """Spanning jobs together hold no more GPUs than the holes have."""
-    hole_column, hole = _open_holes(blocks)
-    row = assembly.add_rows(1, upper=0.0)
-    assembly.add_entries(np.repeat(row, len(several)), several, options.several_size)
-    assembly.add_entries(np.repeat(row, len(hole)), hole_column, -hole)
-    none = np.zeros(0, dtype=np.int64)
-    return none, none, none
+def _at(values: Int64[IntArray, " options"], index: Int64[IntArray, " jobs"]) -> IntArray:
+    """Values at indices that may be -1, even if there are no values."""
+    return np.append(values, 0)[index]

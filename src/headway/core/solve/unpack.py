@@ -1,94 +1,68 @@
-"""From sizes and patterns to a placement: who goes where; repair, and giving out the rest."""
+"""From sizes and patterns to a placement: who goes where, and repair."""
+
+from collections.abc import Iterator
 
 import numpy as np
 
-from headway.core.solve.options import Choice, Filled
+from headway.core.solve.fill import fill
+from headway.core.solve.options import Choice, Filled, Level
+from headway.core.solve.pack import pack
 from headway.core.solve.problem import Problem
-from headway.core.types import BoolArray, Float64, FloatArray, Int64, IntArray
-
-_LEAST_GAIN = 1e-9  # of a cost: less is rounding, and not worth a move
+from headway.core.types import BoolArray, Int64, IntArray
 
 
 def place(problem: Problem, choice: Choice) -> Int64[IntArray, "jobs nodes"]:
     """A placement that does what a choice says; exactly, if it came from an integer solution."""
-    alloc = np.where(choice.keep[:, None], problem.held, 0)
-    flagged = np.asarray((alloc[_spans(alloc)] > 0).any(axis=0))
+    alloc = np.where((choice.level == Level.KEEP)[:, None], problem.held, 0)
+    shared, spanning = problem.share_spanning, alloc[_spans(alloc)] > 0
+    flagged = problem.closed | (spanning.any(axis=0) & (not shared))
     _place_local(problem, choice, alloc, flagged)
-    if choice.pieces is None or not _place_pieces(problem, choice, alloc, flagged):
+    place_pieces = _share_pieces if shared else _place_pieces
+    if choice.pieces is None or not place_pieces(problem, choice, alloc, flagged):
         _place_spanning(problem, choice, alloc, flagged)
     return fill(problem, alloc)
-
-
-def fill(problem: Problem, alloc: Int64[IntArray, "jobs nodes"]) -> Int64[IntArray, "jobs nodes"]:
-    """Give free GPUs of each node to its users or to jobs that hold nothing, while costs fall."""
-    alloc = alloc.copy()
-    cost = problem.cost(alloc)
-    for node in np.flatnonzero(problem.capacity > alloc.sum(axis=0)):
-        while _gave(problem, alloc, cost, int(node)):
-            pass
-    return alloc
-
-
-def _gave(
-    problem: Problem,
-    alloc: Int64[IntArray, "jobs nodes"],
-    cost: Float64[FloatArray, " jobs"],
-    node: int,
-) -> bool:
-    """Make the gift on a node that lowers the cost most per GPU, if there is one that does."""
-    free = int(problem.capacity[node] - alloc[:, node].sum())
-    total = alloc.sum(axis=1)
-    takers = np.flatnonzero((alloc[:, node] > 0) | (total == 0))
-    if not free or not len(takers):
-        return False
-    gift = np.arange(1, free + 1)
-    nodes = np.maximum((alloc[takers] > 0).sum(axis=1), 1)
-    new = problem.shape_cost(takers[:, None], total[takers, None] + gift, nodes[:, None])
-    # Whoever gets back exactly what it held has not been moved.
-    held = problem.held[takers]
-    back = (held.sum(axis=1)[:, None] == gift) & (held[:, node, None] == gift)
-    back &= (total[takers] == 0)[:, None]
-    new = np.where(back, np.minimum(new, problem.cost_keep[takers, None]), new)
-    gain = np.where(np.isfinite(new), cost[takers, None] - new, -np.inf)
-    taker, size = np.unravel_index(int(np.argmax(gain / gift)), gain.shape)
-    if not gain[taker, size] > _LEAST_GAIN * abs(new[taker, size]):
-        return False
-    alloc[takers[taker], node] += gift[size]
-    cost[takers[taker]] = new[taker, size]
-    return True
 
 
 def _place_local(
     problem: Problem, choice: Choice, alloc: Int64[IntArray, "jobs nodes"], flagged: BoolArray
 ) -> None:
     """Put jobs of one node into the slots that the patterns cut; the others go best-fit."""
-    size, node = _slots(problem.capacity - alloc.sum(axis=0), flagged, choice)
+    size, node = _slots(problem, problem.capacity - alloc.sum(axis=0), flagged, choice)
+    local = np.flatnonzero(choice.level == Level.LOCAL)
+    wanted = choice.gpus[local] * problem.kinds + choice.kind[local]
+    offered = size * problem.kinds + problem.kind[node]
     left_over = []
-    for wanted in np.unique(choice.local[choice.local > 0])[::-1]:
-        jobs = np.flatnonzero(choice.local == wanted)
-        slots = node[size == wanted][: len(jobs)]
-        alloc[jobs[: len(slots)], slots] = wanted
+    for one in np.unique(wanted)[::-1]:
+        jobs = local[wanted == one]
+        slots = node[offered == one][: len(jobs)]
+        alloc[jobs[: len(slots)], slots] = one // problem.kinds
         left_over.extend(jobs[len(slots) :].tolist())
     for job in left_over:
-        _best_fit(problem, alloc, job, int(choice.local[job]))
+        _best_fit(problem, alloc, job, int(choice.gpus[job]), int(choice.kind[job]))
 
 
 def _slots(
-    free: Int64[IntArray, " nodes"], flagged: BoolArray, choice: Choice
+    problem: Problem, free: Int64[IntArray, " nodes"], flagged: BoolArray, choice: Choice
 ) -> tuple[Int64[IntArray, " slots"], Int64[IntArray, " slots"]]:
     """Size and node of every slot that the chosen patterns cut."""
     sizes, nodes = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    narrow = np.ones(len(free), dtype=np.bool_)  # a wide node is of no class, whatever it has left
+    narrow[[filled.node for filled in choice.filled if filled.node is not None]] = False
     for filled in choice.filled:
         if filled.node is None:
-            of_class = np.flatnonzero((free == filled.room) & (flagged == filled.flagged))
-            patterns = filled.patterns[_whole(filled, len(of_class))]
+            of_class = narrow & (free == filled.room) & (flagged == filled.flagged)
+            of_class &= problem.kind == filled.kind
+            if filled.rack is not None:
+                of_class &= problem.rack == filled.rack
+            cut = np.flatnonzero(of_class)
+            patterns = filled.patterns[_whole(filled, len(cut))]
         else:
-            of_class = np.array([filled.node])
+            cut = np.array([filled.node])
             patterns = np.floor(filled.times + 1e-6).astype(np.int64)[None, :] @ filled.patterns
         pattern, which = np.nonzero(patterns)
         times = patterns[pattern, which]
-        sizes.append(np.repeat(choice.sizes[which], times))
-        nodes.append(np.repeat(of_class[pattern], times))
+        sizes.append(np.repeat(filled.sizes[which], times))
+        nodes.append(np.repeat(cut[pattern], times))
     return np.concatenate(sizes), np.concatenate(nodes)
 
 
@@ -102,11 +76,13 @@ def _whole(filled: Filled, nodes: int) -> Int64[IntArray, " nodes"]:
     return np.repeat(np.arange(len(times)), times)[:nodes]
 
 
-def _best_fit(problem: Problem, alloc: Int64[IntArray, "jobs nodes"], job: int, size: int) -> None:
+def _best_fit(
+    problem: Problem, alloc: Int64[IntArray, "jobs nodes"], job: int, size: int, kind: int
+) -> None:
     """Put a job on the fullest node that has room, smaller than asked if it must be."""
-    free = problem.capacity - alloc.sum(axis=0)
+    free = np.where(problem.kind == kind, problem.capacity - alloc.sum(axis=0), 0)
     most = min(size, int(free.max()))
-    allowed = np.flatnonzero(np.isfinite(problem.cost_local[job, 1 : most + 1])) + 1
+    allowed = np.flatnonzero(np.isfinite(problem.cost_local[job, kind, 1 : most + 1])) + 1
     if len(allowed):
         alloc[job, _smallest(free, free >= allowed[-1])] = allowed[-1]
 
@@ -118,16 +94,67 @@ def _place_pieces(
     assert choice.pieces is not None
     free = problem.capacity - alloc.sum(axis=0)
     open_, before = ~flagged, alloc.copy()
-    for size in range(choice.pieces.shape[1] - 1, 0, -1):
-        for job in np.repeat(np.arange(len(alloc)), choice.pieces[:, size]):
-            fits = open_ & (free >= size)
-            if not fits.any():
-                alloc[:] = before
-                return False
-            node = _smallest(free, fits)
-            alloc[job, node] = size
-            open_[node] = False
+    for size in range(choice.pieces.shape[2] - 1, 0, -1):
+        for job, rack in np.argwhere(choice.pieces[:, :, size]):
+            for _ in range(choice.pieces[job, rack, size]):
+                fits = open_ & (free >= size) & (problem.kind == choice.kind[job])
+                if problem.cost_rack is not None:
+                    fits &= problem.rack == rack
+                if not fits.any():
+                    alloc[:] = before
+                    return False
+                node = _smallest(free, fits)
+                alloc[job, node] = size
+                open_[node] = False
     return True
+
+
+def _share_pieces(
+    problem: Problem, choice: Choice, alloc: Int64[IntArray, "jobs nodes"], flagged: BoolArray
+) -> bool:
+    """Give jobs their GPUs of each rack, first to those that need two nodes there.
+
+    They go on few nodes each while that leaves two nodes to all who follow; else one GPU at a time
+    from the node that has most left, which always does. False if GPUs are short.
+    """
+    assert choice.pieces is not None
+    racks = problem.rack if problem.cost_rack is not None else np.zeros_like(problem.rack)
+    compact = choice.level == (Level.SEVERAL if problem.cost_rack is None else Level.RACK)
+    before = alloc.copy()
+    for kind, rack in np.unique(np.stack([problem.kind, racks]), axis=1).T:
+        if rack >= choice.pieces.shape[1]:
+            continue  # it has no room
+        zone = np.flatnonzero((problem.kind == kind) & (racks == rack))
+        gpus = np.where(choice.kind == kind, choice.pieces[:, rack].sum(axis=1), 0)
+        free = problem.capacity[zone] - alloc[:, zone].sum(axis=0)
+        if gpus.sum() > free.sum():
+            alloc[:] = before
+            return False
+        order = np.lexsort((-gpus, ~compact))
+        left = int((compact & (gpus > 0)).sum())
+        for job in order[gpus[order] > 0]:
+            left -= int(compact[job])
+            taken = (
+                pack(free, int(gpus[job])) if not compact[job] else _spread(free, int(gpus[job]))
+            )
+            if taken is None or not _two_nodes_each(free - taken, left):
+                taken = _levelled(free, int(gpus[job]))
+            alloc[job, zone] = taken
+            free = free - taken
+    return True
+
+
+def _two_nodes_each(free: Int64[IntArray, " nodes"], jobs: int) -> bool:
+    """Whether so many jobs can each have GPUs of two nodes, whatever their sizes."""
+    return bool((free >= 0).all() and jobs <= free.sum() - free.max())
+
+
+def _levelled(free: Int64[IntArray, " nodes"], gpus: int) -> Int64[IntArray, " nodes"]:
+    """GPUs one at a time from the node that has most left, never all from one."""
+    taken = np.zeros_like(free)
+    for _ in range(gpus):
+        taken[np.argmax(np.where(taken < gpus - 1, free - taken, -1))] += 1
+    return taken
 
 
 def _place_spanning(
@@ -135,26 +162,44 @@ def _place_spanning(
 ) -> None:
     """Spread jobs over the largest open holes, largest job first, smaller if GPUs are short."""
     free = problem.capacity - alloc.sum(axis=0)
-    open_ = ~flagged
-    for job in np.argsort(-choice.several, kind="stable")[: int((choice.several > 0).sum())]:
-        room = int(free[open_].sum())
-        most = min(int(choice.several[job]), room)
-        allowed = np.flatnonzero(np.isfinite(problem.cost_several[job, 2 : most + 1])) + 2
-        if len(allowed) and int((open_ & (free > 0)).sum()) > 1:
-            taken = _spread(free, open_, int(allowed[-1]))
-            alloc[job] = taken
-            free, open_ = free - taken, open_ & (taken == 0)
+    gpus = np.where(choice.level > Level.LOCAL, choice.gpus, 0)
+    for job in np.argsort(-gpus, kind="stable")[: int((gpus > 0).sum())]:
+        open_ = ~flagged & (problem.kind == choice.kind[job])
+        rows = list(_spreads(problem, choice, int(job), np.where(open_, free, 0)))
+        if rows:
+            cost = problem.new_cost(np.full(len(rows), job), np.array(rows))
+            if np.isfinite(cost).any():
+                alloc[job] = rows[int(np.argmin(cost))]
+                free = free - alloc[job]
+                if not problem.share_spanning:
+                    flagged = flagged | (alloc[job] > 0)
 
 
-def _spread(
-    free: Int64[IntArray, " nodes"], open_: BoolArray, gpus: int
-) -> Int64[IntArray, " nodes"]:
+def _spreads(
+    problem: Problem, choice: Choice, job: int, free: Int64[IntArray, " nodes"]
+) -> Iterator[Int64[IntArray, " nodes"]]:
+    """Rows to choose from for a spanning job: over all nodes; within the rack that fits best."""
+    kind, gpus = int(choice.kind[job]), int(choice.gpus[job])
+    tables = [(free, problem.cost_several)]
+    if problem.cost_rack is not None:
+        room = np.bincount(problem.rack, weights=free)
+        enough = room >= gpus
+        rack = np.argmin(np.where(enough, room, np.inf)) if enough.any() else np.argmax(room)
+        tables.append((np.where(problem.rack == rack, free, 0), problem.cost_rack))
+    for within, table in tables:
+        most = min(gpus, int(within.sum()))
+        allowed = np.flatnonzero(np.isfinite(table[job, kind, 2 : most + 1])) + 2
+        if len(allowed) and int((within > 0).sum()) > 1:
+            yield _spread(within, int(allowed[-1]))
+
+
+def _spread(free: Int64[IntArray, " nodes"], gpus: int) -> Int64[IntArray, " nodes"]:
     """Take whole holes from the largest on while the need exceeds them; the last is a best fit."""
     taken = np.zeros_like(free)
-    for node in np.argsort(np.where(open_, -free, 1), kind="stable"):
+    for node in np.argsort(-free, kind="stable"):
         need = gpus - int(taken.sum())
         if free[node] >= need and taken.any():
-            fits = open_ & (taken == 0) & (free >= need)
+            fits = (taken == 0) & (free >= need)
             taken[_smallest(free, fits)] = need
             break
         taken[node] = min(int(free[node]), need - (0 if taken.any() else 1))  # leave one to span

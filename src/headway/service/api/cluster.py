@@ -17,6 +17,8 @@ class NodeView(BaseModel):
     node_id: str
     gpus: int
     gpu_type: str
+    rack: str | None
+    speed: float = Field(description="nominal, of its GPU type against the others")
     free_gpus: int = Field(description="by what the policy has decided")
     jobs: dict[str, int] = Field(description="GPUs by job", examples=[{"digits": 2}])
 
@@ -61,6 +63,8 @@ def cluster(here: Here) -> ClusterView:
                 node_id=node.node_id,
                 gpus=node.gpus,
                 gpu_type=node.gpu_type,
+                rack=node.rack,
+                speed=node.speed,
                 free_gpus=node.gpus - sum(jobs.values()),
                 jobs=jobs,
             )

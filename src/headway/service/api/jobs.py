@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 
 from headway.core.control.events import Event, JobCancelled, JobSubmitted
 from headway.core.ids import JobId
-from headway.core.types import total_gpus
+from headway.core.types import total_gpus, widest
 from headway.service.api import views
 from headway.service.api.admit import admit
 from headway.service.api.desk import Desk, Here
@@ -43,7 +43,7 @@ def submit(
     dry_run: Annotated[bool, Query(description="only say what would happen")] = False,
 ) -> JobDetail | Dry:
     """The job is kept when this answers; the policy decides about it at the next round start."""
-    board, gpus = here.runner.board, total_gpus(here.runner.state.nodes.values())
+    board, gpus = here.runner.board, widest(here.runner.state.nodes.values())
     if dry_run:
         response.status_code = 200
         return _dry(request, here, gpus)
@@ -63,12 +63,13 @@ def _dry(request: JobRequest, here: Desk, gpus: int) -> Dry:
     job_id = here.runner.board.free_id(request.name)
     spec = admit(request, job_id, here.runner.now_s(), gpus)
     state = here.runner.state
-    free = gpus - sum(job.allocation.gpus for job in state.jobs.values())
+    total = total_gpus(state.nodes.values())
+    free = total - sum(job.allocation.gpus for job in state.jobs.values())
     due_s = here.runner.next_round_s
     wait_s = 0.0 if due_s is None else max(due_s - here.runner.now_s(), 0.0)
     message = (
         f"valid: {job_id} may hold {spec.gpus.smallest} to {spec.gpus.max_gpus} GPUs; {free} of "
-        f"{gpus} are free, {len(state.jobs)} other jobs are active; policy "
+        f"{total} are free, {len(state.jobs)} other jobs are active; policy "
         f"{here.settings.policy} decides in {wait_s:.0f} s. Nothing was submitted."
     )
     return Dry(job_id=job_id, spec=views.builtins(spec), message=message)

@@ -2,9 +2,13 @@
 
 import msgspec
 
-from headway.core.control.commands import Command, RunJob, StopJob
+from headway.core.control.commands import Command, RunJob, ScaleCluster, StopJob
 
-_KINDS: dict[str, type[Command]] = {"RunJob": RunJob, "StopJob": StopJob}
+_KINDS: dict[str, type[Command]] = {
+    "RunJob": RunJob,
+    "StopJob": StopJob,
+    "ScaleCluster": ScaleCluster,
+}
 
 
 def encode(command: Command) -> str:

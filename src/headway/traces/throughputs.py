@@ -1,0 +1,43 @@
+"""Measured speeds by GPU type: the throughput tables of Gavel and of Shockwave.
+
+JSON: ``{gpu_type: {"('Model (batch size B)', WORKERS)": {"null": STEPS_PER_S, ...}}}``. Read are
+the speeds of one worker that has its GPU to itself; 0 stands for what was not measured.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from headway.core.errors import InvalidInputError
+from headway.traces.rows import read_text
+
+ALONE = "null"
+_ROW = re.compile(r"\('(.+)', 1\)")
+
+Steps = Mapping[str, Mapping[str, float]]  # steps per second of one worker, by GPU type and row
+
+
+def read_throughputs(path: Path) -> Steps:
+    """What one worker does on each type, by the name of the row.
+
+    Raises:
+        InvalidInputError: not such a table.
+    """
+    try:
+        found = msgspec.json.decode(
+            read_text(path), type=dict[str, dict[str, dict[str, float | list[float]]]]
+        )
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise InvalidInputError(f"{path} is no throughput table of Gavel's: {error}") from None
+    return {gpu_type: _alone(rows) for gpu_type, rows in found.items()}
+
+
+def _alone(rows: Mapping[str, Mapping[str, float | list[float]]]) -> Mapping[str, float]:
+    named = ((_ROW.fullmatch(key), values.get(ALONE)) for key, values in rows.items())
+    return {
+        match[1]: float(speed)
+        for match, speed in named
+        if match is not None and isinstance(speed, float | int) and speed > 0
+    }
