@@ -14,7 +14,7 @@ import pytest
 from headway.core.ids import JobId
 from headway.core.metrics import per_job
 from headway.core.policy import Policy, Traits, make
-from headway.core.types import Decision, Snapshot, ThroughputParams
+from headway.core.types import Decision, JobReport, Snapshot, ThroughputParams
 from headway.sim.driver import Setup, opening, simulate
 from headway.traces.catalogue import CATALOGUE
 from headway.traces.sniff import read_profiles, read_workload
@@ -41,12 +41,15 @@ class Profiled:
         self, snapshot: Snapshot, memory: Any, rng: np.random.Generator
     ) -> tuple[Decision, Any]:
         jobs = tuple(
-            replace(job, report=replace(job.report, throughput=self.models[job.spec.job_id]))
+            replace(job, report=self._told(job.spec.job_id, job.report))
             if job.report is not None
             else job
             for job in snapshot.jobs
         )
         return self.inner.decide(replace(snapshot, jobs=jobs), memory, rng)
+
+    def _told(self, job_id: JobId, report: JobReport) -> JobReport:
+        return replace(report, throughput=self.models[job_id], grad_by_type=())
 
 
 @dataclass(frozen=True)

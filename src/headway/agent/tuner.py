@@ -9,7 +9,8 @@ from headway.agent.plan import Split
 from headway.agent.timing import History
 from headway.core.model.choice import FITTERS
 from headway.core.model.fit import OPTIMISM, Fit, StepErrors
-from headway.core.model.retune import retune
+from headway.core.model.refine import Measured
+from headway.core.model.retune import models_of, retune
 from headway.core.model.schedule import first_batch_size
 from headway.core.model.split import Choice, split_batch
 from headway.core.types import (
@@ -55,8 +56,9 @@ class Tuner:
         self._fitter = FITTERS[throughput]
         self._contract = contract
         self._workers = workers
-        self._at = Placement(workers, nodes)
         self._gpu_type = gpu_type
+        self._at = Placement(workers, nodes)
+        self._measured = Measured.of(None, self._at)
         self._clock = clock
         self._next_fit_s = 0.0
 
@@ -77,6 +79,7 @@ class Tuner:
         observations = history.observations()
         if observations is None:
             return
+        self._measured = Measured.of(observations, self._at, self._gpu_type)
         last = self.fit if isfinite(self.fit.error) else None
         self.fit = self._fitter(observations, last, optimism=OPTIMISM)
         self.fits += 1
@@ -87,7 +90,7 @@ class Tuner:
     def choose(
         self, split: Split, noise_scale: float | None, *, samples: int | None = None
     ) -> Change | None:
-        """A choice that is predicted to be at least 5 % better than the present one, if any.
+        """A choice that is predicted to be better than the present one by enough, if any.
 
         ``samples`` of an epoch: no step reads more.
         """
@@ -98,9 +101,8 @@ class Tuner:
         if samples is not None:
             most = min(most, samples)
         report = self._as_report(split, noise_scale)
-        found = retune(
-            self._contract, report, self._at, now, gpu_type=self._gpu_type, most_batch_size=most
-        )
+        models = models_of(self._contract, report, gpu_type=self._gpu_type, most_batch_size=most)
+        found = retune(models, self._at, self._measured, now)
         if found is None:
             return None
         better = Split(found.choice.batch_size, self._workers, found.choice.batch_per_gpu)
@@ -109,9 +111,7 @@ class Tuner:
     def step_errors(self, split: Split) -> StepErrors:
         """How well the time of such a step is known, here and on twice the GPUs."""
         return self.fit.step_errors(
-            self._at,
-            batch_per_gpu=split.batch_per_gpu,
-            accum_steps=split.accum_steps,
+            self._at, batch_per_gpu=split.batch_per_gpu, accum_steps=split.accum_steps
         )
 
     def state_dict(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from headway.sim.changes import CLAUSES, changed
 from headway.sim.oracle import Oracle
 from headway.sim.trajectory import code_of
 from headway.sim.truth import JobTruth
-from headway.sim.tuning import Tuner
+from headway.sim.tuning import Known, Tuner
 
 MOVED = 0.05  # relative change of a measured time that makes a fit worth repeating
 LATEST_WEIGHT = 4.0  # of the configuration that runs now; each of the earlier ones weighs 1
@@ -112,7 +112,7 @@ class SimulatedAgents:
         return self._minds[job.spec.job_id].wakes_s
 
     def tune(self, job: JobTruth, at_s: float) -> Sequence[Event]:
-        """Measure, and take a split that promises at least 5 % more goodput."""
+        """Measure, and take a split that promises enough more goodput."""
         mind = self._minds[job.spec.job_id]
         self._measure(job, mind)
         ran, gain = job.choice, 1.0
@@ -120,10 +120,7 @@ class SimulatedAgents:
             return self._follow(job, mind, ran, at_s)
         frozen = job.spec.batch.frozen(int(job.samples))
         if mind.adapts and not frozen and mind.fit is not None and ran is not None:
-            place, gpu_type = _place(job)
-            choice, gain = self._tuner.kept_or_better(
-                job.spec.batch, mind.fit.params_on(gpu_type), mind.noise_scale, place, ran
-            )
+            choice, gain = self._tuner.choose(_known(job, mind, mind.fit), ran)
             if choice != ran:
                 job.tune(choice)
                 mind.ran = choice
@@ -163,8 +160,7 @@ class SimulatedAgents:
             return split_batch(batch, size, gpus, frozen=True)
         if mind.fit is None or mind.noise_scale is None:
             return split_batch(batch, batch.initial_batch_size, gpus)
-        place, gpu_type = _place(job)
-        return self._tuner.best(batch, mind.fit.params_on(gpu_type), mind.noise_scale, place)
+        return self._tuner.choose(_known(job, mind, mind.fit))[0]
 
     def _measure(self, job: JobTruth, mind: Mind) -> None:
         speed, choice = job.speed, job.choice
@@ -246,6 +242,18 @@ def _moved(fitted: Times | None, now: Times) -> bool:
 def _place(job: JobTruth) -> tuple[Placement, str]:
     """Where it runs and on what type of GPU, as far as its agent is told."""
     return job.told, job.site.gpu_type
+
+
+def _known(job: JobTruth, mind: Mind, fitted: Fit) -> Known:
+    """Its fit and its noise scale, and what passes took where it runs now."""
+    place, gpu_type = _place(job)
+    passes = tuple(
+        (one.batch_per_gpu, times.pass_s, times.synced_s)
+        for one, times in mind.seen.items()
+        if one.at == place and one.gpu_type == gpu_type
+    )
+    params = fitted.params_on(gpu_type)
+    return Known(job.spec.batch, params, mind.noise_scale, place, passes)
 
 
 def _observations(seen: dict[Configuration, Times]) -> Observations:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.core.model.goodput import JobModels, best, goodput_at, keep_unless_better
+from headway.core.model.goodput import JobModels, best, goodput_at
 from headway.core.model.throughput import PARAMETERS, stack
 from headway.core.types import BatchContract, BatchMode, JobReport, ThroughputParams
 
@@ -168,22 +168,3 @@ def test_each_job_may_have_placements_of_its_own() -> None:
     outer = best(models, [1, 2, 4], False).goodput_per_s
     own = best(models, np.array([[1], [2], [4]]), False).goodput_per_s
     assert own[:, 0].tolist() == np.diagonal(outer).tolist()
-
-
-@pytest.mark.parametrize(("present_m", "kept"), [(60, True), (20, False), (5, False)])
-def test_the_batch_is_left_alone_for_less_than_five_percent(present_m: int, kept: bool) -> None:
-    """Change only if the predicted gain is 5 % or more, or if one must."""
-    contract = BatchContract(
-        initial_batch_size=16,
-        max_batch_size=512,
-        max_batch_per_gpu=512,
-        mode=BatchMode.ADAPTIVE,
-    )
-    heard = report(np.array([0.1, 0.002, 0.05, 0.0, 0.05, 0.0, 1.0]), 60.0)
-    models = JobModels.of([(contract, heard)])
-    ideal = best(models, [1], False)
-    assert ideal.batch_per_gpu[0, 0] not in (present_m, 0)
-    now = keep_unless_better(models, [1], False, present_m, 0)
-    assert (now.batch_per_gpu[0, 0] == present_m) == kept
-    assert now.batch_per_gpu[0, 0] in (present_m, ideal.batch_per_gpu[0, 0])
-    assert now.goodput_per_s[0, 0] * 1.05 > ideal.goodput_per_s[0, 0]

@@ -28,7 +28,6 @@ from headway.core.types import (
 # Next to every example of a job that never reported counts in full; finite, so that M0 is
 # still its best batch size
 _UNREPORTED_NOISE = 1e8  # initial batches
-WORTH_A_CHANGE = 0.05  # predicted gain below which (m, s) stay as they are (section 4.1)
 _NO_SPEEDS: Mapping[str, float] = MappingProxyType({})
 
 
@@ -133,30 +132,6 @@ def goodput_at(
     """Goodput of given choices; 0 for a choice that the job's contract forbids there."""
     places = _Places.of(models, gpus, locality, nodes)
     return _given(models, places, batch_per_gpu, accum_steps).goodput_per_s
-
-
-def keep_unless_better(
-    models: JobModels,
-    gpus: ArrayLike,
-    locality: ArrayLike,
-    batch_per_gpu: ArrayLike,
-    accum_steps: ArrayLike,
-    *,
-    nodes: ArrayLike | None = None,
-    worth_a_change: float = WORTH_A_CHANGE,
-) -> Best:
-    """The present (m, s), or the best where that promises at least 5 % more goodput."""
-    places = _Places.of(models, gpus, locality, nodes)
-    present = _given(models, places, batch_per_gpu, accum_steps)
-    found = best(models, places.gpus, places.locality, nodes=places.nodes)
-    change = found.goodput_per_s >= present.goodput_per_s * (1 + worth_a_change)
-    change &= found.goodput_per_s > 0
-    return Best(
-        goodput_per_s=np.where(change, found.goodput_per_s, present.goodput_per_s),
-        batch_per_gpu=np.where(change, found.batch_per_gpu, present.batch_per_gpu),
-        accum_steps=np.where(change, found.accum_steps, present.accum_steps),
-        batch_size=np.where(change, found.batch_size, present.batch_size),
-    )
 
 
 def _noise_scale(contract: BatchContract, report: JobReport | None) -> float:

@@ -58,9 +58,9 @@ def unstack(theta: Float64[FloatArray, "jobs 12"]) -> tuple[ThroughputParams, ..
     )
 
 
-def narrow(theta: Float64[FloatArray, "jobs 12"]) -> Float64[FloatArray, "jobs columns"]:
+def narrow(theta: Float64[FloatArray, "jobs any"]) -> Float64[FloatArray, "jobs columns"]:
     """Without what linear models do not use where all are linear: rows are often repeated."""
-    return theta if theta[:, KIND].any() else theta[:, : GAMMA + 1]
+    return theta if theta[:, KIND:].any() else theta[:, : GAMMA + 1]
 
 
 def grad_time_s(theta: Theta, batch_per_gpu: Numbers) -> FloatArray:

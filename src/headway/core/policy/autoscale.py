@@ -7,10 +7,11 @@ import numpy as np
 
 from headway.core.ids import NodeId
 from headway.core.policy.base import Policy, Traits
+from headway.core.policy.grid import change_code
 from headway.core.policy.probe import Probe, leaving, pinned_nodes, usual, without
 from headway.core.policy.scalers import Scaler, Size
 from headway.core.scale import ScaleCode, Scaling
-from headway.core.types import Decision, JobView, Snapshot
+from headway.core.types import Decision, JobView, Reason, Snapshot, widest
 
 Inner = TypeVar("Inner")
 
@@ -62,9 +63,10 @@ class Autoscaled(Generic[Inner]):
         size = self._size(seen)
         gain = probe.gain_of(decision.allocations)
         wanted, rounds = self._patient(size, self.scaler.want(probe, size, gain), memory.rounds)
-        gone = leaving(seen, size.present - wanted.nodes)
+        gone = self._spared(seen, leaving(seen, size.present - wanted.nodes))
         if gone and seen.jobs:
             decision, inner = self.inner.decide(without(seen, gone), memory.inner, rng)
+            decision = _from_leaving(decision, seen, gone)
         figures = {"utility": gain / seen.gpus, "sizes_tried": float(probe.tried)}
         decision = replace(
             decision,
@@ -87,10 +89,21 @@ class Autoscaled(Generic[Inner]):
 
     def _needs(self, job: JobView, seen: Snapshot, most: int) -> int:
         """The fewest nodes of the usual kind on which the job can run; 0 where most are too few."""
-        bounds = job.spec.gpus
-        gpus = bounds.smallest if self.inner.traits.resizes else job.spec.requested_gpus
-        nodes = -(-gpus // usual(seen.nodes).gpus)
+        nodes = -(-self._least_gpus(job) // usual(seen.nodes).gpus)
         return nodes if nodes <= most else 0
+
+    def _least_gpus(self, job: JobView) -> int:
+        return job.spec.gpus.smallest if self.inner.traits.resizes else job.spec.requested_gpus
+
+    def _spared(self, seen: Snapshot, gone: tuple[NodeId, ...]) -> tuple[NodeId, ...]:
+        """Those of them without which every job that fits now still fits one GPU type."""
+        most = widest(seen.nodes)
+        least = max(
+            (gpus for job in seen.jobs if (gpus := self._least_gpus(job)) <= most), default=0
+        )
+        while gone and widest(without(seen, gone).nodes) < least:
+            gone = gone[:-1]
+        return gone
 
     def _patient(self, size: Size, wanted: Scaling, rounds: int) -> tuple[Scaling, int]:
         """What is wanted, once it has been wanted for long enough; bounds hold at once."""
@@ -100,6 +113,24 @@ class Autoscaled(Generic[Inner]):
         if forced or not -self.scaler.in_rounds < rounds < self.scaler.out_rounds:
             return wanted, 0
         return replace(wanted, nodes=size.asked, code=ScaleCode.KEPT), rounds
+
+
+def _from_leaving(decision: Decision, seen: Snapshot, gone: tuple[NodeId, ...]) -> Decision:
+    """Jobs on nodes that leave still hold GPUs there: the policy inside took them for waiting."""
+    held = {
+        job.spec.job_id: job.allocation.gpus
+        for job in seen.jobs
+        if any(node_id in gone for node_id, _ in job.allocation.per_node)
+    }
+
+    def told(reason: Reason) -> Reason:
+        before, after = held[reason.job_id], decision.of(reason.job_id).gpus
+        numbers = {**dict(reason.numbers), "gpus_before": float(before)}
+        code = change_code(before, after, moved=True, behind=False)
+        return replace(reason, code=code, numbers=tuple(numbers.items()))
+
+    reasons = (told(one) if one.job_id in held else one for one in decision.reasons)
+    return replace(decision, reasons=tuple(reasons))
 
 
 def _at_least(wanted: Scaling, staying: int, gone: tuple[NodeId, ...]) -> Scaling:

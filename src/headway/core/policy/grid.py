@@ -151,7 +151,7 @@ class Grid:
             reasons.append(
                 Reason(
                     job_id=job.spec.job_id,
-                    code=_code(before, after, moved=moved, behind=waiting),
+                    code=change_code(before, after, moved=moved, behind=waiting),
                     numbers=tuple((name, float(value)) for name, value in figures.items()),
                 )
             )
@@ -216,7 +216,8 @@ def _needs(job: JobView, at_requested_size: bool) -> int:
     return job.spec.requested_gpus if at_requested_size else job.spec.gpus.smallest
 
 
-def _code(before: int, after: int, *, moved: bool, behind: bool) -> ReasonCode:
+def change_code(before: int, after: int, *, moved: bool, behind: bool) -> ReasonCode:
+    """What happens to a job that held so many GPUs and will hold so many."""
     if not after:
         if before:
             return ReasonCode.STOPPED

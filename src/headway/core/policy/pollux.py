@@ -59,6 +59,7 @@ class Pollux:
     eps: float = 1e-3  # the speedup of a job without GPUs, for p <= 0
     margin: float = 0.1  # share of its speedup that a job moved or shrunk, not grown, is denied
     spread: float = 0.05  # share of its speedup that a new placement on several nodes is denied
+    fair_on_one_node: bool = True  # as the published code; else on as few nodes as it needs
     rel_gap: float = 1e-4
     exact_up_to_gpus: int = EXACT_UP_TO_GPUS
     tenants: str = ""  # weights, as in vision:2,speech:1; none: each job counts by its own weight
@@ -101,7 +102,9 @@ class Pollux:
         most = np.minimum(np.maximum(np.maximum(cap, held), fair), total)
         places = Places.of(grid.types, has_racks=grid.has_racks)
         memory = memory.updated(grid.jobs, places=places, most=most)
-        speedups = Speedups.of_goodput(grid, memory.arrays(grid.jobs, most), fair, cap)
+        speedups = Speedups.of_goodput(
+            grid, memory.arrays(grid.jobs, most), fair, cap, one_node=self.fair_on_one_node
+        )
         factor = realloc_factor(
             [job.age_s(snapshot.now_s) for job in grid.jobs],
             [job.restarts for job in grid.jobs],

@@ -69,7 +69,7 @@ class Probe:
         return sum(node.gpus for node in sized_nodes(self.seen, nodes))
 
     def _contract(self, job: JobView) -> BatchContract:
-        """What the agent really does under the policy: adapt, follow, or keep what was requested."""
+        """What the agent really does under the policy: adapt, follow, or keep the requested."""
         traits, batch = self.policy.traits, job.spec.batch
         if batch.follows or (traits.adapts_batch_size and batch.adapts):
             return contract_under(traits, batch)
@@ -91,11 +91,12 @@ def speedups(
 
 def usual(nodes: Sequence[Node]) -> Node:
     """A node of the kind that is there most often; nodes that come are of that kind."""
-    kinds: dict[tuple[int, str], int] = {}
+    kinds: dict[tuple[int, str, float], int] = {}
     for node in nodes:
-        kinds[node.gpus, node.gpu_type] = kinds.get((node.gpus, node.gpu_type), 0) + 1
-    gpus, gpu_type = max(kinds, key=lambda kind: (kinds[kind], kind))
-    return Node(node_id=NodeId(""), gpus=gpus, gpu_type=gpu_type)
+        kind = (node.gpus, node.gpu_type, node.speed)
+        kinds[kind] = kinds.get(kind, 0) + 1
+    gpus, gpu_type, speed = max(kinds, key=lambda kind: (kinds[kind], kind))
+    return Node(node_id=NodeId(""), gpus=gpus, gpu_type=gpu_type, speed=speed)
 
 
 def leaving(seen: Snapshot, count: int) -> tuple[NodeId, ...]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from headway.core.policy.grid import Grid
 from headway.core.policy.limits import allowed_sizes
-from headway.core.policy.tables import Tables
+from headway.core.policy.tables import Places, Tables, as_on_one_node
 from headway.core.types import BoolArray, Float64, FloatArray, Int64, IntArray
 
 
@@ -25,9 +25,11 @@ class Speedups:
         goodput_per_s: Tables,
         fair: Int64[IntArray, " jobs"],
         cap: Int64[IntArray, " jobs"],
+        *,
+        one_node: bool,
     ) -> "Speedups":
         """At the sizes that owner and cap allow, and at what each job holds."""
-        fair_per_s = fair_goodput(grid, goodput_per_s, fair)
+        fair_per_s = fair_goodput(grid, goodput_per_s, fair, one_node=one_node)
         tables = goodput_per_s
         may = allowed_sizes(grid.jobs, tables.several.shape[2] - 1)
         may &= np.arange(tables.several.shape[2]) <= cap[:, None]
@@ -63,19 +65,25 @@ class Speedups:
 
 
 def fair_goodput(
-    grid: Grid, goodput_per_s: Tables, fair: Int64[IntArray, " jobs"]
+    grid: Grid, goodput_per_s: Tables, fair: Int64[IntArray, " jobs"], *, one_node: bool
 ) -> Float64[FloatArray, " jobs"]:
     """Goodput of a fair share: the mean over the GPU types, weighted by their GPUs.
 
     A share of a mixed cluster is the same share of each type, so the speedups of jobs that are
-    spread evenly over it are 1 on average.
+    spread evenly over it are 1 on average. ``one_node``: as on one node that is wide enough, so
+    that what is fair does not depend on how the cluster is cut into nodes.
     """
     beyond = goodput_per_s.several if goodput_per_s.rack is None else goodput_per_s.rack
     total = sum(one.gpus for one in grid.types)
     found = np.zeros(len(fair))
     for kind, one in enumerate(grid.types):
         local = goodput_per_s.local[:, kind, : one.largest + 1]
-        found += one.gpus / total * _on_one_type(local, beyond[:, kind], fair)
+        at_fair = _on_one_type(local, beyond[:, kind], fair)
+        if one_node and (fair > one.largest).any():
+            places = Places.of(grid.types, has_racks=grid.has_racks)
+            whole = as_on_one_node(grid.jobs, places, kind, fair)
+            at_fair = np.where((fair > one.largest) & (whole > 0), whole, at_fair)
+        found += one.gpus / total * at_fair
     return found
 
 

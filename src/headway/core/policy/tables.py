@@ -181,13 +181,8 @@ def _of_type(
     locality = np.repeat(np.array(levels, dtype=np.int64), lengths)
     several = locality > Locality.ONE_NODE
     wanted = np.where(several, gpus >= 2, (gpus >= 1) & (gpus <= largest))
-    models = JobModels.of(
-        [(job.spec.batch, job.report) for job in jobs],
-        name,
-        speed={gpu_type: speed for gpu_type, speed, _ in places.types},
-    )
     found = best(
-        models,
+        _models(jobs, places, name),
         gpus,
         locality,
         nodes=np.where(several, np.maximum(-(-gpus // largest), 2), 1),
@@ -195,3 +190,19 @@ def _of_type(
     ).goodput_per_s
     parts = np.split(found, np.cumsum(lengths)[:-1], axis=1)
     return parts[0], parts[1], parts[-1]
+
+
+def as_on_one_node(
+    jobs: Sequence[JobView], places: Places, kind: int, gpus: Int64[IntArray, " jobs"]
+) -> Float64[FloatArray, " jobs"]:
+    """Each job's goodput on so many GPUs of a type, were its nodes wide enough for them."""
+    models = _models(jobs, places, places.types[kind][0])
+    return best(models, gpus[:, None], Locality.ONE_NODE).goodput_per_s[:, 0]
+
+
+def _models(jobs: Sequence[JobView], places: Places, gpu_type: str) -> JobModels:
+    return JobModels.of(
+        [(job.spec.batch, job.report) for job in jobs],
+        gpu_type,
+        speed={name: speed for name, speed, _ in places.types},
+    )

@@ -74,7 +74,7 @@ class Options:
         scale = float(positive[len(positive) // 2]) if len(positive) else 1.0
         cost = _capped(cost / scale)
         most = max(_NOTHING_CAP, _NOTHING_OVER_WORST * float(cost.max(initial=0.0)))
-        none = np.minimum(_capped(problem.cost_none / scale), most)
+        none = _bent(problem.cost_none / scale, most)
         return cost, np.where(np.isfinite(problem.cost_none), none, np.inf), scale
 
     def likeliest(
@@ -86,6 +86,11 @@ class Options:
         order = np.lexsort((-np.concatenate([value, rest]), everyone))
         first = order[np.flatnonzero(np.diff(everyone[order], prepend=-1))]
         return np.where(first < len(self.job), first, -1)
+
+
+def _bent(cost: Float64[FloatArray, " jobs"], most: float) -> Float64[FloatArray, " jobs"]:
+    """Beyond ``most`` costs grow with their logarithm: who goes without is still chosen by them."""
+    return np.where(cost > most, most * (1.0 + np.log(np.maximum(cost, most) / most)), cost)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,147 @@
+"""The choice of (m, s) on the placement that a job holds, where some of it was measured.
+
+theta_sys is fitted to everything that a job has run and misses single step times by several
+percent. That decides which placement is better, but between two batch sizes on one placement the
+few percent are all there is. So here the model is bent to what was measured on that very
+placement: predicted times are multiplied by measured / predicted, interpolated between the batch
+sizes that were tried. A batch that proved slower than promised is left again, and not taken twice.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from headway.core.model.efficiency import efficiency
+from headway.core.model.goodput import JobModels, best
+from headway.core.model.observations import Observations
+from headway.core.model.search import LEAST_PASS_S
+from headway.core.model.throughput import grad_time_s, step_time_s
+from headway.core.types import BoolArray, Float64, FloatArray, Int64, IntArray, Placement
+
+WORTH_A_CHANGE = 0.02  # predicted gain below which (m, s) stay as they are
+_TRIED = 60  # per-GPU batches, in equal ratios, besides what was measured and what the model says
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """Seconds that passes took on one placement, by per-GPU batch; ascending."""
+
+    batch_per_gpu: Float64[FloatArray, " batches"]
+    grad_s: Float64[FloatArray, " batches"]  # of a pass, synchronisation apart
+    last_s: Float64[FloatArray, " batches"]  # of the last pass of a step, with it
+
+    @classmethod
+    def of(cls, seen: Observations | None, at: Placement, gpu_type: str | None = None) -> Self:
+        """Those of the observations that were made on this placement, and type if it is told."""
+        if seen is None:
+            return cls(batch_per_gpu=np.zeros(0), grad_s=np.zeros(0), last_s=np.zeros(0))
+        here = (seen.gpus == at.gpus) & (seen.nodes == at.nodes) & (seen.weight > 0)
+        if seen.racks is not None:
+            here &= seen.racks == at.racks
+        if seen.gpu_type is not None and gpu_type is not None:
+            here &= np.array(seen.gpu_type) == gpu_type
+        batches, entry = np.unique(seen.batch_per_gpu[here], return_inverse=True)
+        weight = seen.weight[here]
+        last_s = seen.step_s[here] - seen.accum_steps[here] * seen.grad_s[here]
+        last_s = np.maximum(last_s, seen.grad_s[here])
+        whole = np.bincount(entry, weight, batches.size)
+        return cls(
+            batch_per_gpu=batches,
+            grad_s=np.bincount(entry, weight * seen.grad_s[here], batches.size) / whole,
+            last_s=np.bincount(entry, weight * last_s, batches.size) / whole,
+        )
+
+
+class Refined(NamedTuple):
+    """A choice, and its goodput over that of the present one; 1 where that is kept."""
+
+    batch_per_gpu: int
+    accum_steps: int
+    gain: float
+    goodput_per_s: float
+
+
+def refine(
+    models: JobModels,
+    at: Placement,
+    measured: Measured,
+    now: tuple[int, int] | None = None,
+    *,
+    worth_a_change: float = WORTH_A_CHANGE,
+) -> Refined | None:
+    """The (m, s) of the greatest goodput of one job by model and measurements together.
+
+    ``models`` holds that job alone. ``now`` is kept unless another promises ``worth_a_change``
+    more. None where nothing is feasible.
+    """
+    m, s = _candidates(models, at, measured, now)
+    if not m.size:
+        return None
+    goodput_per_s = _goodput_per_s(models, at, measured, m, s)
+    found = int(goodput_per_s.argmax())
+    chosen = Refined(int(m[found]), int(s[found]), 1.0, float(goodput_per_s[found]))
+    if now is None:
+        return chosen
+    if not _legal(models, at, np.array(now[:1]), np.array(now[1:]))[0]:
+        return chosen  # as just after a resize
+    present_per_s = float(goodput_per_s[np.flatnonzero((m == now[0]) & (s == now[1]))[0]])
+    gain = chosen.goodput_per_s / present_per_s
+    if gain < 1 + worth_a_change:
+        return Refined(*now, 1.0, present_per_s)
+    return chosen._replace(gain=gain)
+
+
+def _candidates(
+    models: JobModels, at: Placement, measured: Measured, now: tuple[int, int] | None
+) -> tuple[Int64[IntArray, " choices"], Int64[IntArray, " choices"]]:
+    """What is worth a look: one pass of any size, or more of them at the memory limit."""
+    found = best(models, [at.gpus], [at.locality], nodes=[at.nodes])
+    least, most = int(models.min_batch_per_gpu[0]), int(models.max_batch_per_gpu[0])
+    single = np.geomspace(least, most, _TRIED).round().astype(np.int64)
+    single = np.unique(np.concatenate([single, measured.batch_per_gpu.astype(np.int64)]))
+    passes = np.arange(1, int(models.max_accum_steps[0]) + 1)
+    own = [] if now is None else [now]
+    own.append((int(found.batch_per_gpu[0, 0]), int(found.accum_steps[0, 0])))
+    m = np.concatenate([single, np.full(passes.size, most), [one[0] for one in own]])
+    s = np.concatenate([np.zeros_like(single), passes, [one[1] for one in own]])
+    legal = _legal(models, at, m, s)
+    return m[legal], s[legal]
+
+
+def _legal(models: JobModels, at: Placement, m: IntArray, s: IntArray) -> BoolArray:
+    size = at.gpus * m * (s + 1)
+    inside = (m >= models.min_batch_per_gpu[0]) & (m <= models.max_batch_per_gpu[0])
+    inside &= (s >= 0) & (s <= models.max_accum_steps[0])
+    inside &= (size >= models.initial_batch_size[0]) & (size <= models.max_batch_size[0])
+    return np.asarray(inside)
+
+
+def _goodput_per_s(
+    models: JobModels,
+    at: Placement,
+    measured: Measured,
+    m: Int64[IntArray, " choices"],
+    s: Int64[IntArray, " choices"],
+) -> Float64[FloatArray, " choices"]:
+    size, initial = at.gpus * m * (s + 1), int(models.initial_batch_size[0])
+    grad_s, last_s = _predicted_s(models, at, m)
+    if measured.batch_per_gpu.size:
+        tried = np.log(measured.batch_per_gpu)
+        known_s = _predicted_s(models, at, measured.batch_per_gpu)
+        for times_s, said_s, seen_s in zip(
+            (grad_s, last_s), known_s, (measured.grad_s, measured.last_s), strict=True
+        ):
+            times_s *= np.exp(np.interp(np.log(m), tried, np.log(seen_s / said_s)))
+    worth = efficiency(models.noise_scale[0], initial, size)
+    return np.asarray(size / (s * grad_s + last_s) * worth)
+
+
+def _predicted_s(
+    models: JobModels, at: Placement, m: IntArray | FloatArray
+) -> tuple[Float64[FloatArray, " choices"], Float64[FloatArray, " choices"]]:
+    """Seconds of a pass without and with synchronisation, by the model."""
+    theta = models.theta[0]
+    grad_s = grad_time_s(theta, m)
+    last_s = step_time_s(theta, at.gpus, at.locality, m, 0, nodes=at.nodes)
+    return np.maximum(grad_s, LEAST_PASS_S), np.maximum(last_s, LEAST_PASS_S)
