@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from headway.agent.plan import Pass
-from headway.agent.probe import RARE, GradientProbe
+from headway.agent.precondition import RARE
+from headway.agent.probe import GradientProbe
 
 WHOLE = Pass(0, 8, 0, 1, 0, 8)
 
@@ -243,3 +244,110 @@ def test_a_whole_pass_leaves_the_gradient_bit_for_bit() -> None:
     backward(plain, slice(0, 8))
     for one, other in zip(model.parameters(), plain.parameters(), strict=True):
         assert torch.equal(one.grad, other.grad)
+
+
+def test_a_step_that_is_not_measured_calls_no_hook() -> None:
+    """AdaptDL's hooks ran, with a CUDA event each, for every parameter in every step."""
+    model = net()
+    probe = GradientProbe(workers=1)
+    probe.watch(model.parameters())
+    hooked = []
+    for measured in (False, True, False):
+        probe.begin_pass(WHOLE, measured=measured, chained=False, examples=8.0)
+        hooked.append([bool(p._backward_hooks) for p in model.parameters()])
+        backward(model, slice(0, 8))
+        probe.end_step()
+    assert hooked == [[False] * 4, [True] * 4, [False] * 4]
+
+
+def test_losses_of_different_parameters_make_one_gradient() -> None:
+    """Two backward passes over two models: the whole was once taken after the first of them."""
+    first, second = net(), net()
+    probe = GradientProbe(workers=1)
+    probe.watch([*first.parameters(), *second.parameters()])
+    for index in range(2):
+        one = Pass(0, 8, index, 2, 4 * index, 4 * index + 4)
+        probe.begin_pass(one, measured=True, chained=False, examples=8.0)
+        backward(first, slice(one.start, one.stop))
+        backward(second, slice(one.start, one.stop))
+    probe.end_step()
+    (measured,) = probe.take()
+    both = norm_squared(first, lambda _: 1.0) + norm_squared(second, lambda _: 1.0)
+    assert float(measured.big) == pytest.approx(both, rel=1e-5)
+    assert measured.pair(float(measured.small), float(measured.big)).usable
+
+
+def test_half_precision_is_measured_in_single() -> None:
+    """With its 8 bits the difference of two norms would be noise."""
+    model = net().bfloat16()
+    probe = GradientProbe(workers=1)
+    probe.watch(model.parameters())
+    for index in range(2):
+        one = Pass(0, 8, index, 2, 4 * index, 4 * index + 4)
+        probe.begin_pass(one, measured=True, chained=False, examples=8.0)
+        inputs, labels = data()
+        rows = slice(one.start, one.stop)
+        nn.functional.cross_entropy(model(inputs[rows].bfloat16()), labels[rows]).backward()
+    probe.end_step()
+    (measured,) = probe.take()
+    exact = sum(float(p.grad.double().square().sum()) for p in model.parameters())
+    assert measured.big.dtype == torch.float32
+    assert float(measured.big) == pytest.approx(exact, rel=1e-6)
+
+
+@pytest.mark.parametrize("set_to_none", [True, False])
+@pytest.mark.parametrize("passes", [1, 2])
+def test_however_the_script_zeroes_its_gradients(set_to_none: bool, passes: int) -> None:
+    """AdaptDL's zero_grad knew no set_to_none. Zeroed in place, a gradient that is kept for the
+    next step must be a copy."""
+    model = net()
+    probe = GradientProbe(workers=1)
+    probe.watch(model.parameters())
+    for _ in range(2):
+        model.zero_grad(set_to_none=set_to_none)
+        for index in range(passes):
+            one = Pass(0, 8, index, passes, index * 4, 8 if passes == 1 else index * 4 + 4)
+            probe.begin_pass(one, measured=True, chained=True, examples=8.0)
+            backward(model, slice(one.start, one.stop))
+        probe.end_step()
+    measured = probe.take()[-1]  # the same samples twice: both halves are the whole
+    assert float(measured.big) == pytest.approx(norm_squared(model, lambda _: 1.0), rel=1e-5)
+
+
+class OnMeta(nn.Module):
+    """Embedding, tied and plain weights on a device that has no numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(9, 4, device="meta")
+        self.hidden = nn.Linear(4, 4, device="meta")
+        self.out = nn.Linear(4, 9, bias=False, device="meta")
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        outputs: Tensor = self.out(torch.tanh(self.hidden(self.table(inputs))))
+        return outputs
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("passes", [1, 2])
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "Adagrad", "RMSprop"])
+def test_the_host_never_waits_for_the_device(name: str, passes: int, workers: int) -> None:
+    """On the meta device nothing can be read back, nor be mixed with what is elsewhere. AdaptDL
+    made the host wait three times a step."""
+    model = OnMeta()
+    optimizer = getattr(torch.optim, name)(model.parameters(), lr=0.1)
+    probe = GradientProbe(workers)
+    probe.watch_model(model)
+    probe.precondition_by(optimizer)
+    for step in range(3):
+        optimizer.zero_grad()
+        for index in range(passes):
+            idle = step == 2 and index == 0 and workers > 1
+            one = Pass(0, 8, index, passes, 0, 0 if idle else 8 // passes // workers)
+            probe.begin_pass(one, measured=True, chained=True, examples=8.0)
+            model(torch.zeros(4, dtype=torch.int64, device="meta")).sum().backward()
+        optimizer.step()
+        probe.end_step()
+    taken = probe.take()
+    assert len(taken) == (2 if workers == passes == 1 else 3)
+    assert torch.stack([n for t in taken for n in (t.small, t.big, t.doubt)]).device.type == "meta"

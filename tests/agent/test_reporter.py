@@ -1,7 +1,7 @@
 """News: no line is lost to a slow agent, and no trouble with it reaches the training."""
 
 import os
-from dataclasses import replace
+from dataclasses import fields, replace
 from math import inf, nan
 
 import pytest
@@ -36,6 +36,22 @@ def test_a_number_that_is_none_is_reported_as_none(broken: float) -> None:
     (news,) = received(read_end)
     assert news.report == replace(REPORT, loss=None, metric=None, noise_scale=None)
     assert finite(REPORT) == REPORT
+
+
+@pytest.mark.parametrize("broken", [nan, inf, -inf])
+@pytest.mark.parametrize("where", ["progress_examples", *(f.name for f in fields(UNREPORTED))])
+def test_a_report_without_a_number_that_it_needs_is_not_sent(where: str, broken: float) -> None:
+    """Optional ones are told as None; a fit or a progress that is NaN has no such word, and the
+    agent could not have read the line. The next report is sent again."""
+    read_end, write_end = os.pipe()
+    reporter = Reporter(write_end)
+    if where == "progress_examples":
+        report = replace(REPORT, progress_examples=broken)
+    else:
+        report = replace(REPORT, throughput=replace(UNREPORTED, **{where: broken}))
+    reporter.send(WorkerNews(report=report))
+    reporter.send(WorkerNews(report=REPORT))
+    assert [news.report for news in received(read_end)] == [REPORT]
 
 
 def test_an_agent_that_does_not_read_holds_nobody_up_and_misses_nothing() -> None:

@@ -176,7 +176,7 @@ def test_what_goes_beyond_the_profiles_is_said_on_stderr(
         (["--restart-s", "nan"], "--restart-s must be from 0 to"),
         (["--seed", "-1"], "--seed must not be negative"),
         (["--seed", "x"], "--seed"),
-        (["--format", "slurm"], "--format 'slurm' is not known; choose headway, pollux"),
+        (["--format", "slurm"], "--format 'slurm' is not known; choose gavel, headway, pollux"),
         (["--profiles", "nowhere"], "--profiles nowhere does not exist"),
     ],
 )

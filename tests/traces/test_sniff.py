@@ -17,7 +17,9 @@ def test_a_published_table_is_known(table: Write, good_table: str) -> None:
 
 
 def test_an_unknown_header_names_the_formats(table: Write) -> None:
-    with pytest.raises(InvalidInputError, match=r"no known workload format \(headway, pollux\)"):
+    with pytest.raises(
+        InvalidInputError, match=r"no known workload format \(gavel, headway, pollux\)"
+    ):
         format_of(table("job,when\n1,2\n"))
 
 

@@ -110,6 +110,7 @@ class Desk:
             batch_size=split.batch_size,
             fit_error=fit.error,
             noise_scale_error=noise.error(),
+            noise_scale_reliable=noise.reliable,
             metric=self.metric,
             loss=loss,
             samples=progress.samples,

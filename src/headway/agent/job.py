@@ -58,7 +58,8 @@ class Job(Protocol):
     def last_pass(self) -> bool:
         """Whether this pass ends its step, so that ``optimizer.step()`` really steps.
 
-        Clip gradients only then: ``if job.last_pass: clip_grad_norm_(...)``.
+        Clip gradients only then: ``if job.last_pass: clip_grad_norm_(...)``. With a GradScaler call
+        ``scaler.step(optimizer)`` and ``scaler.update()`` only then, since they unscale in place.
         """
         ...
 

@@ -12,11 +12,17 @@ from headway.agent.plan import Pass
 from headway.agent.probe import GradientProbe, Measured
 from headway.agent.timing import History, Shape, Stopwatch
 
-MEASURE_SHARE = 0.02  # of the time that measuring the noise scale may take
+MEASURE_SHARE = 0.01  # of the time that measuring the noise scale may take
+EARLY_SHARE = 0.05  # while there is little to go by
+# of a step, which another start of forward and backward costs: a difference of two noisy times may
+# say less than nothing, and every other step would be halved
+LEAST_OF_HALVING = 0.25
+_LITTLE = 16  # pairs
 _MOST_APART = 64  # steps between two measured ones
-_APART_AT_FIRST = 4  # while there is little to go by
-_LITTLE = 32  # pairs
+_MOST_APART_EARLY = 8
+_APART_AT_FIRST = 4
 _SMOOTHING = 0.1
+_MOST_STEPS = 4.0  # that a pair may cost; more is the machine doing something else
 
 
 @dataclass(slots=True)
@@ -56,11 +62,11 @@ class Meter:
         self.step_s: float | None = None
         self._workers = workers
         self._halves = halves and workers == 1
+        self._halving = self._halves  # where there are several passes anyway, none is added
         self._nodes = nodes
         self._gpu_type = gpu_type
         self.steps = 0
-        self._cost_s: float | None = None  # of a measured step
-        self._warm = False  # the first step warms up
+        self._cost_s: float | None = None  # of a pair
         self._taken: list[Measured] = []
         self._squared_norm = Mean()  # of the gradient itself, in this epoch
         cuda = torch.cuda.is_available()
@@ -72,11 +78,16 @@ class Meter:
         self.probe.forget_previous()
         self.step_s = None
 
+    def reads(self, samples: int) -> None:
+        """The training data set has so many samples."""
+        self.noise.samples = float(samples)
+
     def begin_pass(self, one: Pass) -> None:
         turn = self.steps % self.every
         differences = self._workers == 1 and one.passes == 1 and not self._halves
         measured = turn == 0 or (turn == 1 and differences)
-        if self._halves and (one.halved or one.passes == 1):
+        self._halving = self._halves and (one.halved or one.passes == 1)
+        if self._halving:
             measured = one.halved
         self.probe.begin_pass(
             one,
@@ -92,9 +103,6 @@ class Meter:
     def end_step(self, one: Pass) -> None:
         """After the last pass of a step."""
         self.probe.end_step()
-        if self.probe.cost_s > 0 and self._warm:
-            self._cost_s = _smoothed(self._cost_s, self.probe.cost_s)
-        self._warm = True
         self.steps += 1
         taken = self._watch.step(
             alone=self._workers == 1, last_gradient_s=self.probe.last_gradient_s
@@ -103,7 +111,7 @@ class Meter:
             return
         grad_s, step_s = taken
         if one.halved and self.step_s is not None:  # costs another start of a pass
-            self._cost_s = _smoothed(self._cost_s, max(step_s - self.step_s, 0.0))
+            self._costs(step_s - self.step_s)
         elif not one.halved:
             self.step_s = _smoothed(self.step_s, step_s)
         per_gpu = -(-one.step_size // (self._workers * one.passes))
@@ -111,16 +119,21 @@ class Meter:
         self.history.add(shape, grad_s=grad_s, step_s=step_s)
 
     def sums(self) -> list[float]:
-        """Squared norms since the last call, to be added up over the workers: the only time that
-        the host waits for them."""
+        """What was measured since the last call, to be added up over the workers: the only time
+        that the host waits for it."""
         self._taken = self.probe.take()
-        norms = [norm for one in self._taken for norm in (one.small, one.big)]
-        return torch.stack(norms).double().tolist() if norms else []
+        measured = [number for one in self._taken for number in (one.small, one.big, one.doubt)]
+        sums: list[float] = torch.stack(measured).tolist() if measured else []
+        took_s = self.probe.toll.read()
+        if self._taken and not self._halving:  # there it is part of what another pass costs
+            self._costs(took_s / len(self._taken))
+        return sums
 
     def add(self, sums: list[float]) -> None:
-        """Those squared norms, added up."""
-        for small, big, one in zip(sums[::2], sums[1::2], self._taken, strict=True):
-            pair = one.pair(small, big / self._workers)
+        """The same, added up."""
+        numbers = zip(sums[::3], sums[1::3], sums[2::3], self._taken, strict=True)
+        for small, big, doubt, one in numbers:
+            pair = one.pair(small, big / self._workers, doubt / self._workers)
             self.noise.add(pair, one.examples)
             if pair.usable:
                 self._squared_norm.add(pair.gradient_squared(), one.examples)
@@ -136,14 +149,22 @@ class Meter:
         return self.every if self._halves else 0
 
     def wanted_every(self) -> int:
-        """So many steps apart that measuring stays within its share of the time."""
+        """So many steps apart that measuring stays within its share of the time; at least two, so
+        that no step is in two pairs, which would not be independent."""
         if not self.step_s or self._cost_s is None:
             return _APART_AT_FIRST
-        most = _APART_AT_FIRST if self.noise.pairs < _LITTLE else _MOST_APART
-        apart = min(max(ceil(self._cost_s / (MEASURE_SHARE * self.step_s)), 1), most)
+        early = self.noise.pairs < _LITTLE
+        share, most = (EARLY_SHARE, _MOST_APART_EARLY) if early else (MEASURE_SHARE, _MOST_APART)
+        cost_s = max(self._cost_s, LEAST_OF_HALVING * self.step_s if self._halving else 0.0)
+        apart = min(max(ceil(cost_s / (share * self.step_s)), 2), most)
         wanted = 1 << (apart - 1).bit_length()
-        # up at once, down for a good reason only: it is a record each time
-        return wanted if wanted > self.every or 4 * wanted <= self.every else self.every
+        if self._halves and wanted < self.every < 4 * wanted:
+            return self.every  # a record each time: down for a good reason only, up at once
+        return wanted
+
+    def _costs(self, pair_s: float) -> None:
+        most_s = _MOST_STEPS * self.step_s if self.step_s else pair_s
+        self._cost_s = _smoothed(self._cost_s, min(pair_s, most_s))
 
     def state_dict(self) -> dict[str, Any]:
         return {

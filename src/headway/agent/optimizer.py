@@ -7,6 +7,7 @@ from typing import Any, Protocol, final
 import torch
 from torch import Tensor
 from torch.optim import Optimizer
+from torch.utils.hooks import RemovableHandle
 
 from headway.agent.job import MisuseError
 from headway.core.model.lr import MOST_FORGETTING, LearningRateScale
@@ -56,6 +57,17 @@ class ScaledOptimizer(Optimizer):
             return
         with _scaled(self.inner.param_groups, scale):
             self.inner.step()
+
+    # torch would wrap it for its profiler and for step hooks, as it does the inner one's already
+    step.hooked = True  # type: ignore[attr-defined]
+
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Called when a step is really made."""
+        return self.inner.register_step_pre_hook(hook)
+
+    def register_step_post_hook(self, hook: Callable[..., None]) -> RemovableHandle:
+        """Called when a step was really made."""
+        return self.inner.register_step_post_hook(hook)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Zero the gradients unless they are still accumulating."""

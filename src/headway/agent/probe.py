@@ -12,12 +12,13 @@ from typing import final
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
+from torch.utils.hooks import RemovableHandle
 
 from headway.agent.noise import Pair
+from headway.agent.norms import Norms, untouched_rows
 from headway.agent.plan import Pass, micro_batches
-
-RARE = 0.1  # of the root mean square of sqrt(v) in a tensor
-_SETTLED_STEPS = 10  # before that Adam's second moment is no preconditioner
+from headway.agent.precondition import Preconditioners
+from headway.agent.toll import toll
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,18 +27,20 @@ class Measured:
 
     small: Tensor  # this worker's sum over the passes that read samples
     big: Tensor
+    doubt: Tensor  # share of the rows of embeddings without a gradient; 1: not all was measured
     passes: int  # over all workers
     small_size: float
     big_size: float
     examples: float  # of training that it stands for
 
-    def pair(self, small: float, big: float) -> Pair:
+    def pair(self, small: float, big: float, doubt: float = 0.0) -> Pair:
         """With ``small`` summed over all workers."""
         return Pair(
             small_squared=small / self.passes,
             small_size=self.small_size,
             big_squared=big,
             big_size=self.big_size,
+            doubt=doubt,
         )
 
 
@@ -47,66 +50,80 @@ class GradientProbe:
 
     def __init__(self, workers: int) -> None:
         self.last_gradient_s = 0.0  # when the last gradient of this pass was ready
-        self.cost_s = 0.0  # that measuring took in the present step
+        self.toll = toll()  # what measuring took
         self._workers = workers
         self._watched: list[nn.Parameter] = []
-        self._optimizers: list[Optimizer] = []
+        self._hooks: list[RemovableHandle] = []  # none in steps that need none: a call costs
+        self._embeddings: set[int] = set()
+        self._preconditioners = Preconditioners()
         self._weight = 1.0
         self._pass = Pass(0, 1, 0, 1, 0, 1)
         self._measuring = False
         self._chained = False  # the differenced estimator wants the next step too
         self._examples = 0.0
         self._seen: set[int] = set()
+        self._backward = -1  # the backward pass at whose end the whole gradient is looked at
+        self._norms = Norms(self._preconditioners)
         self._small: list[Tensor] = []
-        self._big: Tensor | None = None
+        self._whole: tuple[Tensor, Tensor] | None = None  # squared norm, doubt
         self._spoiled = False
-        self._previous: tuple[int, list[Tensor]] | None = None
-        self._steps: dict[nn.Parameter, Tensor] = {}
+        self._kept: dict[int, Tensor] = {}  # last step's gradients, in memory that is used again
+        self._kept_size = 0  # of that step; 0: nothing is kept
         self._pending: list[Measured] = []
 
+    def watch_model(self, model: nn.Module) -> None:
+        """Watch what is trainable in it, and know its embeddings."""
+        tables = (m.weight for m in model.modules() if isinstance(m, _EMBEDDINGS))
+        self._embeddings |= {id(table) for table in tables}
+        self.watch(model.parameters())
+
     def watch(self, parameters: Iterable[nn.Parameter]) -> None:
-        """Hook what is trainable and not hooked yet."""
+        """Watch what is trainable and not watched yet."""
         known = {id(parameter) for parameter in self._watched}
         for parameter in parameters:
             if parameter.requires_grad and id(parameter) not in known:
-                parameter.register_hook(self._hook(len(self._watched)))  # type: ignore[no-untyped-call]
                 self._watched.append(parameter)
+                known.add(id(parameter))
+        self._unhook()
 
     def watches(self, parameters: Iterable[nn.Parameter]) -> bool:
-        """Whether all that are trainable are hooked."""
+        """Whether all that are trainable are watched."""
         known = {id(parameter) for parameter in self._watched}
         return all(id(p) in known for p in parameters if p.requires_grad)
 
     def precondition_by(self, optimizer: Optimizer) -> None:
         """Measure the gradient as this optimizer sees it, where it rescales it (Adam)."""
-        self._optimizers.append(optimizer)
+        self._preconditioners.add(optimizer)
 
     def begin_pass(self, one: Pass, *, measured: bool, chained: bool, examples: float) -> None:
         """``examples``: of training that a pair measured in this step will stand for."""
         self._pass = one
         # DDP averages over workers, so a worker's share of the step is scaled up by their number
         self._weight = self._workers * one.samples / one.step_size
-        self._seen.clear()
         if one.index == 0:
             self._measuring, self._chained, self._examples = measured, chained, examples
-            self.cost_s = 0.0
-            self._small, self._big, self._spoiled = [], None, False
-            self._steps = {}
+            if measured:
+                self._small, self._whole, self._spoiled = [], None, False
+                self._preconditioners.refresh()
+        if self._measuring:
+            self._seen.clear()
+            self._backward = -1
+        if self._measuring or self._weight != 1.0 or self._workers > 1:
+            self._hook()
+        else:
+            self._unhook()
 
     def end_step(self) -> None:
         """Keep what was measured; every worker keeps as many, spoiled ones as NaN."""
-        if not self._measuring:
-            return
-        if self._differences:
+        if not self._measuring or self._differences:
             return
         one = self._pass
         passes, small_size = micro_batches(one.step_size, self._workers, one.passes)
-        small = torch.stack(self._small).sum() if self._small else torch.zeros(())
-        big = self._big
-        if big is None or self._spoiled:
-            small, big = torch.full((), float("nan")), torch.full((), float("nan"))
+        lost = torch.full((), torch.nan, device=self._device)
+        small = _added(self._small, self._device)
+        whole = (lost, lost) if self._whole is None or self._spoiled else self._whole
         size = float(one.step_size)
-        self._pending.append(Measured(small, big, passes, small_size, size, self._examples))
+        self._pending.append(Measured(small, *whole, passes, small_size, size, self._examples))
 
     def take(self) -> list[Measured]:
         """What was measured since this was last called."""
@@ -115,17 +132,34 @@ class GradientProbe:
 
     def forget_previous(self) -> None:
         """The gradient kept for the differenced estimator is of another kind of step."""
-        self._previous = None
+        self._kept_size = 0
 
     @property
     def _differences(self) -> bool:
         return self._workers == 1 and self._pass.passes == 1
 
-    def _hook(self, index: int) -> Callable[[Tensor], Tensor | None]:
+    @property
+    def _device(self) -> torch.device:
+        return self._watched[0].device if self._watched else torch.device("cpu")
+
+    def _hook(self) -> None:
+        if not self._hooks:
+            self._hooks = [
+                parameter.register_hook(self._on(index))  # type: ignore[no-untyped-call]
+                for index, parameter in enumerate(self._watched)
+            ]
+
+    def _unhook(self) -> None:
+        for hook in self._hooks:
+            hook.remove()
+        self._hooks = []
+
+    def _on(self, index: int) -> Callable[[Tensor], Tensor | None]:
         def on_gradient(gradient: Tensor) -> Tensor | None:
             if self._measuring:
                 self._observe(index, gradient)
-            self.last_gradient_s = time.perf_counter()
+            if self._workers > 1:
+                self.last_gradient_s = time.perf_counter()
             if self._weight == 1.0:
                 return None
             # not multiplied by zero: what an idle worker computes may not be finite
@@ -134,78 +168,68 @@ class GradientProbe:
         return on_gradient
 
     def _observe(self, index: int, gradient: Tensor) -> None:
-        began_s = time.perf_counter()
-        if index in self._seen or gradient.is_sparse:
+        self.toll.begin()
+        if index in self._seen:
             self._spoiled = True  # several backward passes: no single one is the gradient
-        elif self._pass.samples and not self._differences:
-            self._small.append(self._squared([gradient], [self._watched[index]]))
-        if not self._seen and self._pass.last:
-            _call_after_backward(self._whole_gradient, later=self._workers > 1)
+        elif self._pass.samples and not self._differences and not gradient.is_sparse:
+            self._small.append(self._norms.squared(self._watched[index], gradient))
         self._seen.add(index)
-        self.cost_s += time.perf_counter() - began_s
+        running = torch._C._current_graph_task_id()
+        if self._pass.last and running != self._backward:
+            self._backward = running
+            _call_after_backward(self._whole_gradient, later=self._workers > 1)
+        self.toll.end()
 
     def _whole_gradient(self) -> None:
         """After backward, and after DDP has reduced: nobody has clipped yet."""
-        began_s = time.perf_counter()
-        having = [p for p in self._watched if p.grad is not None]
-        gradients = [p.grad for p in having if p.grad is not None]
+        self.toll.begin()
+        gradients = [(p, p.grad) for p in self._watched if p.grad is not None]
+        dense = [(p, gradient) for p, gradient in gradients if not gradient.is_sparse]
         if self._differences:
-            self._difference(gradients, having)
-        elif gradients:
-            self._big = self._squared(gradients, having)
-        self.cost_s += time.perf_counter() - began_s
+            self._difference(dense, partly=len(dense) < len(gradients))
+        elif dense:
+            whole = _added([self._norms.squared(*one) for one in dense], self._device)
+            self._whole = whole, self._doubt(dense, partly=len(dense) < len(gradients))
+        self.toll.end()
 
-    def _difference(self, gradients: list[Tensor], having: list[nn.Parameter]) -> None:
+    def _difference(self, dense: list[tuple[nn.Parameter, Tensor]], *, partly: bool) -> None:
         """The differenced estimator: two steps of M examples as halves of one of 2 M."""
-        size, previous = self._pass.step_size, self._previous
-        if previous is not None and previous[0] == size and len(previous[1]) == len(gradients):
-            small = self._squared(gradients, having) + self._squared(previous[1], having)
-            both = [(new + old) / 2 for new, old in zip(gradients, previous[1], strict=True)]
-            big = self._squared(both, having)
+        size, kept = self._pass.step_size, self._kept
+        if self._kept_size == size and kept.keys() == {id(p) for p, _ in dense}:
+            parts = [self._norms.pair(p, new, kept[id(p)]) for p, new in dense]
+            small, big = (_added(list(part), self._device) for part in zip(*parts, strict=True))
             if not self._spoiled:
-                measured = Measured(small, big, 2, size, 2.0 * size, self._examples)
-                self._pending.append(measured)
-        kept = [gradient.detach().clone() for gradient in gradients] if self._chained else []
-        self._previous = (size, kept) if kept else None
+                doubt = self._doubt(dense, partly=partly)
+                both = 2.0 * size
+                self._pending.append(Measured(small, big, doubt, 2, size, both, self._examples))
+        self._kept_size = size if self._chained and dense else 0
+        if self._kept_size:
+            self._kept = {id(p): _copied(new, kept.get(id(p))) for p, new in dense}
 
-    def _squared(self, gradients: list[Tensor], having: list[nn.Parameter]) -> Tensor:
-        """|P g|^2 in single precision; NaN where P is not known yet."""
-        rescaled = [
-            gradient.detach().float() / self._scale(parameter)
-            for gradient, parameter in zip(gradients, having, strict=True)
-        ]
-        return nn.utils.get_total_norm(rescaled).square()
-
-    def _scale(self, parameter: nn.Parameter) -> Tensor:
-        scale = self._steps.get(parameter)
-        if scale is None:
-            scale = self._steps[parameter] = _adam_scale(parameter, self._optimizers)
-        return scale
+    def _doubt(self, dense: list[tuple[nn.Parameter, Tensor]], *, partly: bool) -> Tensor:
+        """Why phi should not be relied upon, from 0 to 1; see ``Measured``."""
+        if partly or self._preconditioners.unknown:
+            return torch.ones((), device=self._device)
+        tables = [gradient for p, gradient in dense if id(p) in self._embeddings]
+        if not tables:
+            return torch.zeros((), device=self._device)
+        return torch.stack([untouched_rows(one).to(self._device) for one in tables]).max()
 
 
-def _adam_scale(parameter: nn.Parameter, optimizers: list[Optimizer]) -> Tensor:
-    """sqrt(v) + eps where an optimizer keeps a second moment, else 1; NaN while it is young.
-
-    Floored at a share of its tensor's own size: in rows that are hardly ever touched (of an
-    embedding) v is next to nothing, and a single gradient there would outweigh all others.
-    """
-    for optimizer in optimizers:
-        state = optimizer.state.get(parameter, {})
-        if "exp_avg_sq" not in state:
-            continue
-        group = next(g for g in optimizer.param_groups if _contains(g["params"], parameter))
-        steps = float(state.get("step", _SETTLED_STEPS))
-        if steps < _SETTLED_STEPS:
-            return torch.full((), float("nan"))
-        unbiased = 1 - group["betas"][1] ** steps
-        root: Tensor = (state["exp_avg_sq"].float() / unbiased).sqrt()
-        floored: Tensor = torch.maximum(root, RARE * root.square().mean().sqrt()) + group["eps"]
-        return floored
-    return torch.ones(())
+_EMBEDDINGS = (nn.Embedding, nn.EmbeddingBag)
 
 
-def _contains(parameters: list[Tensor], parameter: Tensor) -> bool:
-    return any(one is parameter for one in parameters)
+def _copied(gradient: Tensor, into: Tensor | None) -> Tensor:
+    fits = into is not None and into.shape == gradient.shape and into.dtype == gradient.dtype
+    if into is None or not fits or into.device != gradient.device:
+        return gradient.detach().clone()
+    return into.copy_(gradient.detach())
+
+
+def _added(parts: list[Tensor], device: torch.device) -> Tensor:
+    """Their sum, on one device; copies between devices do not make the host wait."""
+    together = [part.to(device, non_blocking=True) for part in parts]
+    return torch.stack(together).sum() if together else torch.zeros((), device=device)
 
 
 def _call_after_backward(callback: Callable[[], None], *, later: bool) -> None:

@@ -6,8 +6,9 @@ from dataclasses import fields, replace
 from math import isfinite
 from typing import Any, TypeVar, final
 
+from headway.core.errors import InvalidInputError
 from headway.core.types import BatchChange, JobReport
-from headway.protocol.messages import WorkerNews, encode
+from headway.protocol.messages import WorkerNews, decode_news, encode
 
 R = TypeVar("R", JobReport, BatchChange)
 _MOST_WAITING = 1 << 20  # bytes kept for an agent that does not read
@@ -30,6 +31,8 @@ class Reporter:
         # training must survive whatever is wrong with a report, the one thing it does not need
         try:
             line = encode(clean(news)) + b"\n"
+            if not readable(line):
+                return
             if len(self._waiting) + len(line) <= _MOST_WAITING:
                 self._waiting += line
             self._write()
@@ -64,6 +67,15 @@ def clean(news: WorkerNews) -> WorkerNews:
         report=None if news.report is None else finite(news.report),
         changes=tuple(finite(change) for change in news.changes),
     )
+
+
+def readable(line: bytes) -> bool:
+    """Whether the agent could make anything of it: not where a required number is none."""
+    try:
+        decode_news(line)
+    except InvalidInputError:
+        return False
+    return True
 
 
 def finite(record: R) -> R:

@@ -66,7 +66,7 @@ class ScheduledJob:
         loop = self._loop
         loop.saver.register(name, model)
         loop.saver.restore(name)
-        loop.meter.probe.watch(model.parameters())
+        loop.meter.probe.watch_model(model)
         self._models.append(model)
         if self.workers == 1 or not any(p.requires_grad for p in model.parameters()):
             return model
@@ -110,6 +110,7 @@ class ScheduledJob:
             raise MisuseError("job.loader: a job has one training loader")
         loader = ElasticLoader(plain, seed=seed, worker=self.worker, initial_batch_size=initial)
         self._loop.loader = loader
+        self._loop.meter.reads(loader.samples)
         return loader
 
     def state(self, name: str, part: S) -> S:

@@ -155,7 +155,8 @@ def _facts(job: Fields) -> list[tuple[str, str]]:
         numbers = ", ".join(f"{k} {_number(v)}" for k, v in job["why"]["numbers"].items())
         facts.append(("why", f"{job['why']['code']} {numbers}".strip()))
     if job["report"]:
-        facts.append(("noise", _number(job["report"]["noise_scale"])))
+        doubt = "" if job["report"].get("noise_scale_reliable", True) else " (not reliable)"
+        facts.append(("noise", _number(job["report"]["noise_scale"]) + doubt))
         facts.append(("metric", _number(job["report"]["metric"])))
         facts.append(("speed", _speed(job["report"])))
     command = job["spec"]["launch"]["command"] if job["spec"]["launch"] else []

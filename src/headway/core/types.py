@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 from numpy.typing import NDArray
 
+from headway.core.adaptation import Adaptation, Regime
 from headway.core.batch import (
     BatchChange,
     BatchContract,
@@ -149,6 +150,7 @@ class JobSpec:
     work_examples: float | None = None  # scale-invariant examples to the end, if declared
     work_samples: float | None = None  # examples read by then at requested_batch_size, if declared
     launch: Launch | None = None
+    adaptation: Adaptation | None = None  # how it changes its batch size by itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,6 +166,7 @@ class JobReport:
     restart_s: float | None = None  # measured restart delay; None until there was one
     fit_error: float | None = None  # root mean squared log error; None: only a prior
     noise_scale_error: float | None = None  # standard error of phi
+    noise_scale_reliable: bool = True  # False: of part of the gradient, or of rarely touched rows
     metric: float | None = None  # the owner's own metric, last value
     loss: float | None = None
     samples: int = 0  # examples read so far
@@ -172,6 +175,7 @@ class JobReport:
     step_error: float | None = None  # relative standard error of a step as predicted, here
     step_error_doubled: float | None = None  # on twice the GPUs; None: nothing like it was tried
     fit_trouble: str = ""  # why the last fit failed; what is said of the speed is older then
+    regimes: tuple[Regime, ...] = ()  # begun so far, in order, of a job with an adaptation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from typing import NamedTuple, final
 
 import numpy as np
 
+from headway.core.adaptation import DECLARED, Regime
 from headway.core.control.events import Event, JobReported
 from headway.core.ids import JobId
 from headway.core.model.choice import FITTERS
@@ -18,9 +19,10 @@ from headway.core.model.observations import Observations
 from headway.core.model.retune import LEAST_STEPS
 from headway.core.model.split import Choice, split_batch
 from headway.core.types import ChangeCode, JobReport, Placement
+from headway.sim import following
 from headway.sim.changes import CLAUSES, changed
 from headway.sim.oracle import Oracle
-from headway.sim.trajectory import code_of
+from headway.sim.schedule import code_of
 from headway.sim.truth import JobTruth
 from headway.sim.tuning import Known, Tuner
 
@@ -59,6 +61,7 @@ class Mind:
         self.ran: Choice | None = None  # how the batch was split when it last ran
         self.gpus = 0  # on which it then ran
         self.wakes_s = math.inf  # when it next looks for a better split
+        self.regimes: tuple[Regime, ...] = ()  # begun so far, of a job with a trajectory
 
 
 @final
@@ -88,6 +91,7 @@ class SimulatedAgents:
         """Choose for the allocation that the job has just been given."""
         mind = self._minds.setdefault(job.spec.job_id, Mind())
         mind.adapts = adapts
+        mind.regimes = mind.regimes or following.first_regime(job)
         if self._oracle is not None:
             mind.fit = self._oracle.of(job.profile)
         job.tune(self._first_choice(job, mind))
@@ -103,12 +107,22 @@ class SimulatedAgents:
         why = (ChangeCode.ALLOCATION, "another allocation")
         return (changed(job, mind, ran, at_s, why, old_gpus=gpus),)
 
+    def turned(self, job: JobTruth) -> Sequence[Event]:
+        """The batch changes that the job's own rule has made since it was last asked."""
+        turns, job.turns = job.turns, []
+        if not turns:
+            return ()
+        mind = self._minds[job.spec.job_id]
+        mind.regimes = following.begun(mind.regimes, turns)
+        mind.ran = job.choice
+        return [following.change(job, turn) for turn in turns]
+
     def wakes_s(self, job: JobTruth) -> float:
         """When it looks again: a few steps after a change, and after each epoch; where the batch
         changes by itself, when it does, which neighbours may put off."""
-        if job.spec.batch.follows and job.choice is not None:
-            due = job.choice.batch_size != job.own_batch_size()
-            return job.at_s if due else job.own_change_s()
+        if job.schedule and job.choice is not None:
+            due = job.choice.batch_size != job.batch_size
+            return job.at_s if due else job.change_s()
         return self._minds[job.spec.job_id].wakes_s
 
     def tune(self, job: JobTruth, at_s: float) -> Sequence[Event]:
@@ -116,7 +130,7 @@ class SimulatedAgents:
         mind = self._minds[job.spec.job_id]
         self._measure(job, mind)
         ran, gain = job.choice, 1.0
-        if job.spec.batch.follows and ran is not None:
+        if job.schedule and ran is not None:
             return self._follow(job, mind, ran, at_s)
         frozen = job.spec.batch.frozen(int(job.samples))
         if mind.adapts and not frozen and mind.fit is not None and ran is not None:
@@ -141,20 +155,19 @@ class SimulatedAgents:
     def _follow(self, job: JobTruth, mind: Mind, ran: Choice, at_s: float) -> Sequence[Event]:
         """The batch size that the job's own schedule or rule asks for now."""
         batch = job.spec.batch
-        now = split_batch(batch, job.own_batch_size(), job.allocation.gpus)
+        now = split_batch(batch, job.batch_size, job.allocation.gpus)
         job.tune(now)
         mind.ran = now
         if now.batch_size == ran.batch_size:
             return ()
-        code = code_of(batch, now.batch_size)
+        rule = DECLARED if batch.rule is None else batch.rule.name
+        code = code_of(rule, batch, now.batch_size)
         return (changed(job, mind, ran, at_s, (code, CLAUSES[code])),)
 
     def _first_choice(self, job: JobTruth, mind: Mind) -> Choice:
         batch, gpus = job.spec.batch, job.allocation.gpus
-        if batch.follows:
-            return split_batch(batch, job.own_batch_size(), gpus)
-        if not mind.adapts:
-            return split_batch(batch, job.spec.requested_batch_size, gpus)
+        if batch.follows or not mind.adapts:
+            return split_batch(batch, job.batch_size, gpus)
         if batch.frozen(int(job.samples)):
             size = batch.initial_batch_size if mind.ran is None else mind.ran.batch_size
             return split_batch(batch, size, gpus, frozen=True)
@@ -166,13 +179,14 @@ class SimulatedAgents:
         speed, choice = job.speed, job.choice
         if speed is None or choice is None:
             return
-        noise_scale = speed.noise_scales[job.epoch]
+        noise_scale = job.noise_scale
         times = Times(speed.pass_s, speed.synced_s)
         if self._noise > 0:
             factors = np.exp(self._noise * self._rng.standard_normal(3)).tolist()
             times = Times(speed.pass_s * factors[0], speed.synced_s * factors[1])
-            noise_scale *= factors[2]
-            mind.noise_scale_error = noise_scale * self._noise
+            if noise_scale is not None:
+                noise_scale *= factors[2]
+                mind.noise_scale_error = noise_scale * self._noise
         mind.noise_scale = noise_scale
         at = Configuration(*_place(job), choice.batch_per_gpu)
         before = mind.seen.pop(at, None)  # so that the latest is the last
@@ -180,6 +194,7 @@ class SimulatedAgents:
         if before is not None and self._noise > 0:
             times = _smoothed(before, times, max(1 / count, LEAST_SHARE))
         mind.seen[at] = times
+        mind.regimes = following.measured(mind.regimes, job, *times)
         if self._oracle is None and _moved(mind.fitted.get(at), mind.seen[at]):
             self._fit(mind)
 
@@ -216,6 +231,7 @@ class SimulatedAgents:
             noise_scale_error=mind.noise_scale_error,
             samples=int(job.samples),
             epoch=job.epoch,
+            regimes=mind.regimes,
             grad_by_type=fitted.grad_by_type,
             step_error=error.here,
             step_error_doubled=error.doubled,

@@ -24,15 +24,19 @@ from headway.core.model.schedule import fixed_at
 from headway.core.types import Float64, FloatArray, JobSpec, Node
 from headway.sim.cluster import Cluster
 from headway.sim.hardware import Hardware, Site
-from headway.sim.rates import best_rates
-from headway.sim.trajectory import regimes, trajectory
+from headway.sim.rates import best_rates_per_s
+from headway.sim.schedule import regimes, schedule_of
 from headway.traces.base import JobProfile, Workload
+from headway.traces.trajectory import Trajectory
 
 
 def references(workload: Workload, cluster: Cluster) -> tuple[JobReferenced, ...]:
     """The egalitarian and the exclusive time of every job, as events at time 0."""
     curves = _Curves(cluster)
-    jobs = [curves.of(job, workload.profile_of(job.job_id)) for job in workload.jobs]
+    jobs = [
+        curves.of(job, workload.profile_of(job.job_id), workload.trajectories.get(job.job_id))
+        for job in workload.jobs
+    ]
     finished_s = _fluid(jobs, cluster.gpus)
     return tuple(
         JobReferenced(
@@ -138,17 +142,25 @@ class _Curves:
         self._hardware = cluster.hardware
         self._known: dict[object, FloatArray] = {}
 
-    def of(self, job: JobSpec, profile: JobProfile) -> FluidJob:
+    def of(
+        self, job: JobSpec, profile: JobProfile, trajectory: Trajectory | None = None
+    ) -> FluidJob:
         """A job with its curve; one whose batch changes by itself has one for each regime."""
-        if job.batch.follows:
+        if trajectory is None and job.batch.follows:
             return self._of_regimes(job, profile)
         fixed = None if job.batch.adapts else job.requested_batch_size
-        key = (profile.name, job.batch, job.gpus, fixed)
+        stages = (
+            None if trajectory is None else (trajectory.samples_per_epoch, trajectory.batch_sizes)
+        )
+        key = (profile.name, job.batch, job.gpus, fixed, stages)
         if key not in self._known:
-            self._known[key] = self._rates(job, profile)
+            self._known[key] = self._rates(job, profile, trajectory)
         exact = self._known[key]
-        ends = np.array(profile.epoch_ends)
-        work = np.diff(ends, prepend=0.0) * (job.work_examples or profile.work_examples)
+        if trajectory is None:
+            ends = np.array(profile.epoch_ends) * (job.work_examples or profile.work_examples)
+        else:
+            ends = np.array(trajectory.stage_ends)
+        work = np.diff(ends, prepend=0.0)
         alone = exact[:, min(job.requested_gpus, exact.shape[1] - 1)]
         if not alone.all():
             raise InvalidInputError(
@@ -166,7 +178,7 @@ class _Curves:
     def _of_regimes(self, job: JobSpec, profile: JobProfile) -> FluidJob:
         work = job.work_examples or profile.work_examples
         rows = []
-        parts = regimes(trajectory(job, profile), work)
+        parts = regimes(schedule_of(job, profile), work)
         for size, _ in parts:
             batch = fixed_at(job.batch, size)
             plain = replace(job, batch=batch, requested_batch_size=size, work_examples=work)
@@ -181,10 +193,16 @@ class _Curves:
             exclusive_s=float((samples / work * alone_s).sum()),
         )
 
-    def _rates(self, job: JobSpec, profile: JobProfile) -> FloatArray:
-        """Best rate in each epoch on 0, 1, ... GPUs; 0 where the job may not hold so many."""
+    def _rates(
+        self, job: JobSpec, profile: JobProfile, trajectory: Trajectory | None
+    ) -> FloatArray:
+        """Best rate in each epoch on 0, 1, ... GPUs; 0 where the job may not hold so many.
+
+        A job with a trajectory has stages in the place of epochs.
+        """
         most = min(job.gpus.max_gpus, self._gpus)
-        rates = np.zeros((len(profile.epoch_ends), most + 1))
+        stages = len(profile.epoch_ends if trajectory is None else trajectory.stages)
+        rates = np.zeros((stages, most + 1))
         for nodes in self._types:
             there = sum(node.gpus for node in nodes)
             of_type = np.zeros_like(rates)
@@ -192,7 +210,9 @@ class _Curves:
                 if gpus <= there:
                     site = _site(nodes, gpus, self._hardware)
                     with suppress(InvalidInputError):  # a fixed batch that does not fit so few
-                        of_type[:, gpus] = best_rates(job, profile, site, self._hardware)
+                        of_type[:, gpus] = best_rates_per_s(
+                            job, profile, trajectory, site, self._hardware
+                        )
                 else:
                     of_type[:, gpus] = of_type.max(axis=1)
             rates += there / self._gpus * of_type

@@ -47,6 +47,10 @@ class Agents(Protocol):
         """What the agent says at the first step on an allocation."""
         ...
 
+    def turned(self, job: JobTruth) -> Sequence[Event]:
+        """The batch changes that the job's own rule has made since it was last asked."""
+        ...
+
     def wakes_s(self, job: JobTruth) -> float:
         """When the agent of a running job will next look for a better split of its batch."""
         ...
@@ -199,6 +203,8 @@ class Executor:
             for said in self._agents.started(job, job.ready_s):
                 push(said)
         finished_s = self._run(job, until_s, push)
+        for said in self._agents.turned(job):
+            push(said)
         if finished_s is not None:
             push(JobFinished(at_s=finished_s, job_id=job_id))
             return True

@@ -7,11 +7,32 @@ from headway.core.model.split import Choice, split_batch
 from headway.core.types import BatchContract, Float64, FloatArray, JobSpec
 from headway.sim.hardware import Hardware, Site
 from headway.traces.base import JobProfile
+from headway.traces.trajectory import Trajectory
 
 GRID = 40  # per-GPU batches tried between the bounds, beside the bounds themselves
 
 
-def best_rates(
+def best_rates_per_s(
+    job: JobSpec,
+    profile: JobProfile,
+    trajectory: Trajectory | None,
+    site: Site,
+    hardware: Hardware,
+) -> Float64[FloatArray, " epochs"]:
+    """Scale-invariant examples a second; a trajectory leaves nothing to choose."""
+    if trajectory is None:
+        return _best(job, profile, site, hardware)
+    choices = [split_batch(job.batch, size, sum(site.shape)) for size in trajectory.batch_sizes]
+    times_s = [_step_s(profile, site, hardware, choice) for choice in choices]
+    return np.array(
+        [
+            trajectory.rate_per_s(choice.batch_size, step_s)
+            for choice, step_s in zip(choices, times_s, strict=True)
+        ]
+    )
+
+
+def _best(
     job: JobSpec, profile: JobProfile, site: Site, hardware: Hardware
 ) -> Float64[FloatArray, " epochs"]:
     """The best rate in each epoch over all ways to split the batch that the contract allows."""
@@ -26,6 +47,13 @@ def best_rates(
     )
     best: FloatArray = (sizes / (steps * pass_s + last_s) * worth).max(axis=1)
     return best
+
+
+def _step_s(profile: JobProfile, site: Site, hardware: Hardware, choice: Choice) -> float:
+    """Seconds of a step of a given choice."""
+    batches, steps, _ = _only(choice)
+    pass_s, last_s = hardware.times_s(profile, site, batches)
+    return float((steps * pass_s + last_s)[0])
 
 
 def _choices(batch: BatchContract, gpus: int) -> tuple[FloatArray, FloatArray, FloatArray]:

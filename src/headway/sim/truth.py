@@ -9,11 +9,12 @@ import numpy as np
 from headway.core.ids import JobId
 from headway.core.model.efficiency import efficiency
 from headway.core.model.schedule import batch_size_at, next_change
-from headway.core.model.split import Choice
+from headway.core.model.split import Choice, split_batch
 from headway.core.types import Allocation, FloatArray, JobSpec, Placement
 from headway.sim.hardware import Hardware, Site
-from headway.sim.trajectory import reached, trajectory
+from headway.sim.schedule import reached, schedule_of
 from headway.traces.base import JobProfile, Shape, Workload
+from headway.traces.trajectory import Trajectory
 
 
 class Speed(NamedTuple):
@@ -22,9 +23,20 @@ class Speed(NamedTuple):
     pass_s: float
     synced_s: float  # the last pass of a step, with synchronisation
     step_s: float
+    batch_size: int
     throughput_per_s: float
     rates_per_s: tuple[float, ...]  # scale-invariant examples, for each epoch
     noise_scales: tuple[float, ...]  # as measured at this batch size, for each epoch
+
+
+class Turn(NamedTuple):
+    """A job has changed its batch size by its own rule."""
+
+    at_s: float
+    samples: int  # read before
+    epoch: int  # the first at the new size
+    before: Choice
+    after: Choice
 
 
 @final
@@ -63,6 +75,7 @@ def _speed(
         pass_s=pass_s,
         synced_s=last_s,
         step_s=step_s,
+        batch_size=at.batch_size,
         throughput_per_s=throughput_per_s,
         rates_per_s=tuple((throughput_per_s * worth).tolist()),
         noise_scales=tuple(noise.tolist()),
@@ -77,15 +90,26 @@ class JobTruth:
     ends, so progress is exact.
     """
 
-    def __init__(self, spec: JobSpec, profile: JobProfile, speeds: Speeds) -> None:
+    def __init__(
+        self,
+        spec: JobSpec,
+        profile: JobProfile,
+        speeds: Speeds,
+        trajectory: Trajectory | None = None,
+    ) -> None:
         self.spec = spec
         self.profile = profile
         self.speeds = speeds
+        self.trajectory = trajectory
+        # batch sizes by the samples read, of a job that says so in its contract
+        self.schedule = schedule_of(spec, profile) if trajectory is None else ()
+        self.turns: list[Turn] = []  # batch changes that nobody has been told of
         self.work = spec.work_examples or profile.work_examples
         self.ends = tuple(share * self.work for share in profile.epoch_ends)
-        self.trajectory = trajectory(spec, profile)  # of a batch that changes by itself
+        if trajectory is not None:
+            self.work, self.ends = trajectory.work_examples, trajectory.stage_ends
         self.progress = 0.0
-        self.epoch = 0
+        self.stage = 0  # an epoch of the profile, or a stage of the trajectory
         self.samples = 0.0
         self.at_s = spec.submitted_s
         self.ready_s = math.inf  # when the first step on this allocation is made
@@ -128,51 +152,90 @@ class JobTruth:
         counted_from = choice.batch_size if batch.follows else batch.initial_batch_size
         self.speed = self.speeds.of(self.profile, counted_from, self.site, choice)
 
-    def own_batch_size(self) -> int:
-        """The size that its schedule or rule asks for now."""
-        return batch_size_at(self.trajectory, reached(self.samples))
-
-    def own_change_s(self) -> float:
-        """When that is another one, if nothing else changes."""
-        at = next_change(self.trajectory, reached(self.samples))
+    def change_s(self) -> float:
+        """When its schedule asks for another batch size, if nothing else changes."""
+        at = next_change(self.schedule, reached(self.samples))
         if at is None or self.speed is None:
             return math.inf
         left_s = (at - self.samples) / (self.pace * self.speed.throughput_per_s)
         return max(self.at_s, self.ready_s) + left_s
 
+    @property
+    def epoch(self) -> int:
+        """The epoch that it is in."""
+        if self.trajectory is None:
+            return self.stage
+        return int(self.progress / self.trajectory.samples_per_epoch)
+
+    @property
+    def batch_size(self) -> int:
+        """The batch size that it wants where no agent chooses one."""
+        if self.trajectory is not None:
+            return self.trajectory.batch_sizes[self.stage]
+        if self.schedule:
+            return batch_size_at(self.schedule, reached(self.samples))
+        return self.spec.requested_batch_size
+
+    @property
+    def noise_scale(self) -> float | None:
+        """As measured now; a trajectory says when the batch changes, and nothing of the noise."""
+        if self.speed is None or self.trajectory is not None:
+            return None
+        return self.speed.noise_scales[self.stage]
+
+    def rate_per_s(self, speed: Speed) -> float:
+        """Scale-invariant examples a second at this speed, as far as its neighbours leave it."""
+        if self.trajectory is None:
+            return self.pace * speed.rates_per_s[self.stage]
+        return self.pace * self.trajectory.rate_per_s(speed.batch_size, speed.step_s)
+
     def epoch_ends_s(self) -> float:
-        """When its present epoch ends, if nothing changes."""
+        """When its present epoch, or stage, ends if nothing changes."""
         if self.speed is None:
             return math.inf
-        left = self.ends[self.epoch] - self.progress
-        rate_per_s = self.pace * self.speed.rates_per_s[self.epoch]
-        return max(self.at_s, self.ready_s) + left / rate_per_s
+        left = self.ends[self.stage] - self.progress
+        return max(self.at_s, self.ready_s) + left / self.rate_per_s(self.speed)
 
     def advance(self, to_s: float) -> float | None:
         """Let time pass; the moment of its end, if that lies on the way."""
-        at_s, speed = max(self.at_s, self.ready_s), self.speed
+        at_s = max(self.at_s, self.ready_s)
         self.at_s = to_s
-        if speed is None:
-            return None
-        while at_s < to_s:
-            rate_per_s = self.pace * speed.rates_per_s[self.epoch]
-            end = self.ends[self.epoch]
+        while at_s < to_s and self.speed is not None:
+            speed = self.speed
+            rate_per_s = self.rate_per_s(speed)
+            end = self.ends[self.stage]
             needed_s = (end - self.progress) / rate_per_s
+            reads_per_s = rate_per_s
+            if self.trajectory is None:
+                reads_per_s = self.pace * speed.throughput_per_s
             if at_s + needed_s > to_s:
                 self.progress += rate_per_s * (to_s - at_s)
-                self.samples += self.pace * speed.throughput_per_s * (to_s - at_s)
+                self.samples += reads_per_s * (to_s - at_s)
                 return None
             at_s += needed_s
             self.progress = end
-            self.samples += self.pace * speed.throughput_per_s * needed_s
-            if self.epoch + 1 == len(self.ends):
+            self.samples += reads_per_s * needed_s
+            if self.stage + 1 == len(self.ends):
                 return at_s
-            self.epoch += 1
+            self.stage += 1
+            self._follow(at_s)
         return None
+
+    def _follow(self, at_s: float) -> None:
+        """A new stage of the trajectory has its own batch size, from its first step on."""
+        if self.trajectory is None or self.choice is None:
+            return
+        before, first = self.choice, self.trajectory.stages[self.stage][0]
+        after = split_batch(self.spec.batch, self.batch_size, self.allocation.gpus)
+        self.tune(after)
+        self.turns.append(Turn(at_s, int(self.samples), first, before, after))
 
 
 def truths(workload: Workload, speeds: Speeds) -> Mapping[JobId, JobTruth]:
     """The truth of every job of a workload."""
     return {
-        job.job_id: JobTruth(job, workload.profile_of(job.job_id), speeds) for job in workload.jobs
+        job.job_id: JobTruth(
+            job, workload.profile_of(job.job_id), speeds, workload.trajectories.get(job.job_id)
+        )
+        for job in workload.jobs
     }

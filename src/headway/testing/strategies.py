@@ -1,7 +1,6 @@
 """Hypothesis strategies for the words of the domain: clusters, jobs, reports, single events.
 
-Every value is valid by itself. ``headway.testing.histories`` has events in an order that can
-really happen.
+Every value is valid by itself; ``headway.testing.histories`` has events in a possible order.
 """
 
 from collections.abc import Sequence
@@ -43,6 +42,7 @@ from headway.core.types import (
     ThroughputKind,
     ThroughputParams,
 )
+from headway.testing.adaptations import adaptations, regimes
 from headway.testing.batches import COUNTS, NAMES, batch_changes, batch_contracts
 
 JOB_IDS = st.sampled_from([JobId(f"job-{letter}") for letter in "abcdef"])
@@ -133,6 +133,7 @@ def job_specs(
         work_examples=draw(st.none() | st.floats(1, 1e12)),
         work_samples=draw(st.none() | st.floats(1, 1e12)),
         launch=draw(LAUNCHES),
+        adaptation=draw(st.none() | adaptations()),
     )
 
 
@@ -189,6 +190,7 @@ def job_reports() -> SearchStrategy[JobReport]:
         step_error=maybe,
         step_error_doubled=maybe,
         fit_trouble=NAMES,
+        regimes=regimes(),
     )
 
 

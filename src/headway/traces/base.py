@@ -9,6 +9,7 @@ import numpy as np
 from headway.core.ids import JobId
 from headway.core.model.efficiency import efficiency
 from headway.core.types import BatchContract, BatchMode, Float64, FloatArray, GpuBounds, JobSpec
+from headway.traces.trajectory import Trajectory
 
 Shape = tuple[int, ...]  # GPUs on each node of an allocation, in the order of the nodes
 
@@ -67,6 +68,7 @@ class Workload:
     profile_names: Mapping[JobId, str]
     profiles: Mapping[str, JobProfile]
     notes: tuple[str, ...] = field(default=())
+    trajectories: Mapping[JobId, Trajectory] = field(default_factory=dict)  # where they adapt
 
     def profile_of(self, job_id: JobId) -> JobProfile:
         """How this job really behaves."""
@@ -78,6 +80,7 @@ def workload(
     jobs: Sequence[tuple[JobSpec, str]],
     profiles: Mapping[str, JobProfile],
     notes: Sequence[str] = (),
+    trajectories: Mapping[JobId, Trajectory] | None = None,
 ) -> Workload:
     """A workload from pairs of a job and the name of its profile, in any order.
 
@@ -94,6 +97,7 @@ def workload(
         profile_names={job.job_id: profile for job, profile in ordered},
         profiles=profiles,
         notes=tuple(notes),
+        trajectories=trajectories or {},
     )
 
 
@@ -126,6 +130,8 @@ def widest(profile: JobProfile) -> int:
 
 def samples_to_end(job: JobSpec, profile: JobProfile) -> float:
     """Examples that a job reads from start to end if its batch always has the requested size."""
+    if job.adaptation is not None:
+        return job.adaptation.epochs * job.adaptation.samples_per_epoch
     if job.batch.follows:  # which counts every example as one
         return job.work_examples or profile.work_examples
     size, initial = job.requested_batch_size, job.batch.initial_batch_size

@@ -8,6 +8,7 @@ import io
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from headway.core.adaptation import Adaptation
 from headway.core.errors import InvalidInputError
 from headway.core.ids import JobId
 from headway.core.model.schedule import first_batch_size
@@ -19,9 +20,11 @@ from headway.core.types import (
     JobSpec,
     ScheduledBatch,
 )
+from headway.traces import adapting
 from headway.traces.base import JobProfile, Workload, widest, workload
 from headway.traces.rows import MOST_S, Row, read_text, rows
 from headway.traces.schedules import parse, text_of
+from headway.traces.trajectory import Trajectory
 
 NEEDED = ("name", "submitted_s", "profile", "requested_gpus", "requested_batch_size")
 OPTIONAL = (
@@ -40,7 +43,7 @@ OPTIONAL = (
     "preemptible",
     "schedule",
 )
-COLUMNS = NEEDED + OPTIONAL
+COLUMNS = NEEDED + OPTIONAL + adapting.COLUMNS
 MAX_ACCUM_STEPS = 1000  # the search tries each
 MOST_WEIGHT = 1e6
 MODES = ", ".join(mode.value for mode in BatchMode)
@@ -59,39 +62,51 @@ def read_workload(path: Path, profiles: Mapping[str, JobProfile]) -> Workload:
     """
     text = read_text(path)
     jobs: dict[JobId, tuple[JobSpec, str]] = {}
+    trajectories: dict[JobId, Trajectory] = {}
     for row in rows(path, text, NEEDED, COLUMNS):
         name = row.text("profile")
         if name not in profiles:
             known = ", ".join(sorted(profiles))
             raise row.wrong("profile", f"{name!r} is not known; there are {known}")
-        job = _job(row, profiles[name])
+        followed = adapting.read(row, name)
+        job = _job(row, profiles[name], None if followed is None else followed[0])
         if job.job_id in jobs:
             raise row.wrong("name", f"{job.name!r} is taken by an earlier row; rename one")
         jobs[job.job_id] = job, name
-    return workload(path.name.split(".")[0], list(jobs.values()), profiles)
+        if followed is not None:
+            trajectories[job.job_id] = followed[1]
+    return workload(
+        path.name.split(".")[0], list(jobs.values()), profiles, trajectories=trajectories
+    )
 
 
 def written(of: Workload) -> str:
     """The table as text; reading it again with the same profiles gives an equal workload."""
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
-    table.writerow(COLUMNS)
-    table.writerows(_values(job, of.profile_names[job.job_id]) for job in of.jobs)
+    plain = not of.trajectories
+    table.writerow(NEEDED + OPTIONAL if plain else COLUMNS)
+    for job in of.jobs:
+        follows = () if plain else adapting.values(job, of.trajectories.get(job.job_id))
+        table.writerow((*_values(job, of.profile_names[job.job_id]), *follows))
     return out.getvalue()
 
 
-def _job(row: Row, profile: JobProfile) -> JobSpec:
+def _job(row: Row, profile: JobProfile, adaptation: Adaptation | None) -> JobSpec:
     name = row.text("name")
-    batch = _batch(row, profile.contract)
+    batch = _batch(row, profile.contract, adaptation)
     requested_batch_size = row.whole("requested_batch_size")
     least, most = batch.initial_batch_size, batch.max_batch_size
-    if batch.follows:
+    if batch.follows and adaptation is None:
         least = most = first_batch_size(batch)
     if not least <= requested_batch_size <= most:
         raise row.wrong(
             "requested_batch_size", f"must be from {least} to {most}, not {requested_batch_size}"
         )
-    if batch.initial_batch_size != profile.contract.initial_batch_size:
+    work_examples = profile.work_examples
+    if adaptation is not None:
+        work_examples = adaptation.epochs * adaptation.samples_per_epoch
+    elif batch.initial_batch_size != profile.contract.initial_batch_size:
         row.text("work_examples")  # the profile counts its work at another batch size
     gpus = _gpus(row, profile)
     requested_gpus = row.whole("requested_gpus")
@@ -110,21 +125,24 @@ def _job(row: Row, profile: JobProfile) -> JobSpec:
         tenant=row.text("tenant", "default"),
         weight=row.number("weight", "1", above=0.0, most=MOST_WEIGHT),
         preemptible=row.flag("preemptible", "true"),
-        work_examples=row.number("work_examples", repr(profile.work_examples), above=0.0),
+        work_examples=row.number("work_examples", repr(work_examples), above=0.0),
+        adaptation=adaptation,
     )
 
 
-def _batch(row: Row, default: BatchContract) -> BatchContract:
+def _batch(row: Row, default: BatchContract, adaptation: Adaptation | None) -> BatchContract:
     """The owner's bounds; those of the profile where the row is silent, and never beyond them."""
     text = row.text("mode", BatchMode.ADAPTIVE.value)
     if text not in list(BatchMode):
         raise row.wrong("mode", f"must be one of {MODES}, not {text!r}")
     mode = BatchMode(text)
     initial = row.whole("initial_batch_size", str(default.initial_batch_size))
-    schedule, rule = _schedule(row, mode)
+    schedule, rule = _schedule(row, mode, adaptation)
     largest = max([initial, *(step.batch_size for step in schedule)])
     if rule is not None or mode is BatchMode.ADAPTIVE:
         largest = default.max_batch_size
+    elif mode is BatchMode.SCHEDULE and adaptation is not None:
+        largest = max(adaptation.configurations)
     batch = BatchContract(
         initial_batch_size=initial,
         max_batch_size=row.whole("max_batch_size", str(largest)),
@@ -151,14 +169,26 @@ def _batch(row: Row, default: BatchContract) -> BatchContract:
     return batch
 
 
-def _schedule(row: Row, mode: BatchMode) -> tuple[tuple[ScheduledBatch, ...], BatchRule | None]:
+def _schedule(
+    row: Row, mode: BatchMode, adaptation: Adaptation | None
+) -> tuple[tuple[ScheduledBatch, ...], BatchRule | None]:
+    """As the agent follows it; nothing where the row says in its other columns what happens."""
     text = row.text("schedule", "none")
+    if adaptation is not None:
+        if mode is BatchMode.ADAPTIVE:
+            raise row.wrong("mode", f"must be {BatchMode.SCHEDULE} with a rule, not {mode}")
+        if text != "none":
+            raise row.wrong("schedule", "is for a row without a rule; leave one of both out")
+        return (), None
     if mode is not BatchMode.SCHEDULE:
         if text != "none":
             raise row.wrong("schedule", f"is for mode schedule, not for {mode}")
         return (), None
     if text == "none":
-        raise row.wrong("schedule", "must say '0:64 2M:128', accordion or gns in this mode")
+        raise row.wrong(
+            "schedule",
+            "must say '0:64 2M:128', accordion or gns in this mode, or rule must name one",
+        )
     try:
         return parse(text)
     except InvalidInputError as error:
@@ -189,7 +219,7 @@ def _sizes(row: Row, least: int, most: int) -> tuple[int, ...] | None:
 
 
 def _values(job: JobSpec, profile: str) -> tuple[object, ...]:
-    """In the order of ``COLUMNS``; numbers as Python writes them, so that nothing is rounded."""
+    """All but an adaptation; numbers as Python writes them, so that nothing is rounded."""
     if job.work_examples is None:
         raise InvalidInputError(f"job {job.name} has no work_examples; a workload must say them")
     gpus, batch = job.gpus, job.batch

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headway.core.errors import InvalidInputError
-from headway.traces import neutral, pollux
+from headway.traces import gavel, neutral, pollux, speedtable
 from headway.traces.base import JobProfile, Workload
 from headway.traces.rows import header, read_text
 
@@ -21,6 +21,7 @@ class Format:
 
 
 FORMATS = {
+    "gavel": Format(matches=gavel.matches, read=gavel.read_workload),
     "headway": Format(matches=neutral.matches, read=neutral.read_workload),
     "pollux": Format(matches=pollux.matches, read=pollux.read_workload),
 }
@@ -61,6 +62,11 @@ def read_profiles(path: Path) -> Profiles:
     Raises:
         InvalidInputError: nothing there, or nothing that can be used.
     """
-    if not path.exists():
-        raise InvalidInputError(f"--profiles {path} does not exist; name a folder of profiles")
-    return pollux.read_profiles(path)
+    file, gpu_type = speedtable.split_type(path)
+    if not file.exists():
+        raise InvalidInputError(
+            f"--profiles {path} does not exist; name a folder of profiles or a throughput table"
+        )
+    if file.is_dir():
+        return pollux.read_profiles(file)
+    return speedtable.read_profiles(file, gpu_type)

@@ -17,6 +17,21 @@ ALONE = "null"
 _ROW = re.compile(r"\('(.+)', 1\)")
 
 Steps = Mapping[str, Mapping[str, float]]  # steps per second of one worker, by GPU type and row
+Rows = Mapping[str, Mapping[str, float | list[float]]]  # of one GPU type: by company
+
+
+def read_table(path: Path) -> Mapping[str, Rows]:
+    """The whole table, by GPU type.
+
+    Raises:
+        InvalidInputError: not such a table.
+    """
+    try:
+        return msgspec.json.decode(
+            read_text(path), type=dict[str, dict[str, dict[str, float | list[float]]]]
+        )
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise InvalidInputError(f"{path} is no throughput table of Gavel's: {error}") from None
 
 
 def read_throughputs(path: Path) -> Steps:
@@ -25,16 +40,10 @@ def read_throughputs(path: Path) -> Steps:
     Raises:
         InvalidInputError: not such a table.
     """
-    try:
-        found = msgspec.json.decode(
-            read_text(path), type=dict[str, dict[str, dict[str, float | list[float]]]]
-        )
-    except (msgspec.MsgspecError, RecursionError) as error:
-        raise InvalidInputError(f"{path} is no throughput table of Gavel's: {error}") from None
-    return {gpu_type: _alone(rows) for gpu_type, rows in found.items()}
+    return {gpu_type: _alone(rows) for gpu_type, rows in read_table(path).items()}
 
 
-def _alone(rows: Mapping[str, Mapping[str, float | list[float]]]) -> Mapping[str, float]:
+def _alone(rows: Rows) -> Mapping[str, float]:
     named = ((_ROW.fullmatch(key), values.get(ALONE)) for key, values in rows.items())
     return {
         match[1]: float(speed)

@@ -12,6 +12,18 @@ import headway.agent as headway
 from headway.agent.demos import kit
 
 
+def network() -> nn.Sequential:
+    """What is trained."""
+    return nn.Sequential(
+        nn.Dropout(0.2),
+        nn.Linear(30, 512),
+        nn.ReLU(),
+        nn.Linear(512, 512),
+        nn.ReLU(),
+        nn.Linear(512, 2),
+    )
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     """Train; SGD 0.05 with momentum, tuned for a batch of 32."""
     wanted = kit.options("Diagnoses by a perceptron", epochs=400, target=0.95, argv=argv)
@@ -20,14 +32,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     task = kit.split(columns, labels, test=114)
     torch.manual_seed(wanted.seed)
     with headway.attach() as job:
-        net = nn.Sequential(
-            nn.Dropout(0.2),
-            nn.Linear(30, 512),
-            nn.ReLU(),
-            nn.Linear(512, 512),
-            nn.ReLU(),
-            nn.Linear(512, 2),
-        )
+        net = network()
         optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9, weight_decay=1e-3)
         reached = kit.train_classifier(job, net, optimizer, task, wanted)
     kit.show(job, "tabular accuracy", reached, wanted.target, better=operator.ge)

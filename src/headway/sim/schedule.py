@@ -2,7 +2,7 @@
 
 A declared schedule is what it is. A rule is run along the profile: its noise scale, and the
 gradient norm that goes with it, sqrt(tr Sigma / phi) with a constant tr Sigma (Pollux, Eqn. 5).
-Both depend on epoch and batch size alone, so the trajectory is known before the job runs; what
+Both depend on epoch and batch size alone, so the schedule is known before the job runs; what
 is not known is when each regime begins in seconds.
 """
 
@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from headway.core.adaptation import DECLARED
 from headway.core.model.rules import EpochSigns, RuleState, after_epoch
 from headway.core.model.schedule import declared
 from headway.core.types import BatchContract, ChangeCode, JobSpec, RuleName, ScheduledBatch
@@ -18,7 +19,7 @@ from headway.traces.base import JobProfile
 _HALF_A_SAMPLE = 0.5  # samples are whole in training and real numbers here
 
 
-def trajectory(job: JobSpec, profile: JobProfile) -> tuple[ScheduledBatch, ...]:
+def schedule_of(job: JobSpec, profile: JobProfile) -> tuple[ScheduledBatch, ...]:
     """The batch sizes of a job and the samples from which they hold; none where it has no such."""
     batch = job.batch
     if batch.rule is None or batch.replay:
@@ -52,11 +53,11 @@ def reached(samples: float) -> float:
     return samples + _HALF_A_SAMPLE
 
 
-def code_of(batch: BatchContract, batch_size: int) -> ChangeCode:
-    """Why a job of this contract came to this size."""
-    if batch.rule is None:
-        return ChangeCode.SCHEDULED
-    if batch.rule.name is RuleName.GNS:
+def code_of(rule: str, batch: BatchContract, batch_size: int) -> ChangeCode:
+    """Why a job of this rule came to this size."""
+    if rule == RuleName.GNS:
         return ChangeCode.NOISE_ABOVE_BATCH
-    critical = batch_size == batch.initial_batch_size
-    return ChangeCode.CRITICAL if critical else ChangeCode.CALM
+    if rule == RuleName.ACCORDION:
+        critical = batch_size == batch.initial_batch_size
+        return ChangeCode.CRITICAL if critical else ChangeCode.CALM
+    return ChangeCode.SCHEDULED if rule == DECLARED else ChangeCode.UNTOLD

@@ -19,7 +19,7 @@ from headway.core.types import (
     ScheduledBatch,
 )
 from headway.sim.driver import Setup
-from headway.sim.trajectory import regimes, trajectory
+from headway.sim.schedule import regimes, schedule_of
 
 RAMP = (ScheduledBatch(0, 16), ScheduledBatch(3000, 64), ScheduledBatch(9000, 32))
 
@@ -54,17 +54,17 @@ def changes(log: list[Any]) -> list[tuple[int, int, str]]:
 
 def test_a_declared_schedule_is_what_it_is_and_one_regime_follows_another(kit: Any) -> None:
     job = dynamic(kit, schedule=RAMP)
-    assert trajectory(job, kit.toy()) == RAMP
+    assert schedule_of(job, kit.toy()) == RAMP
     assert regimes(RAMP, 12_000.0) == ((16, 3000.0), (64, 6000.0), (32, 3000.0))
     assert regimes(RAMP, 5000.0) == ((16, 3000.0), (64, 2000.0))
-    assert trajectory(kit.job("fixed"), kit.toy()) == ()
+    assert schedule_of(kit.job("fixed"), kit.toy()) == ()
 
 
 def test_gns_doubles_when_the_noise_scale_has_grown_past_the_batch(kit: Any) -> None:
     """phi grows in equal factors: 20, 42, 89, 189 in the four epochs."""
     job = dynamic(kit, rule=BatchRule(name=RuleName.GNS, every_epochs=1))
     profile = kit.toy(noise=20.0, last_noise=400.0)
-    assert trajectory(job, profile) == (
+    assert schedule_of(job, profile) == (
         ScheduledBatch(0, 32),
         ScheduledBatch(6000, 64),
         ScheduledBatch(9000, 128),
@@ -74,9 +74,9 @@ def test_gns_doubles_when_the_noise_scale_has_grown_past_the_batch(kit: Any) -> 
 def test_accordion_leaves_the_critical_regime_when_the_gradient_norm_settles(kit: Any) -> None:
     """phi that grows a hundredfold an epoch is a norm that falls to a tenth; then it stays."""
     rule = BatchRule(name=RuleName.ACCORDION, every_epochs=1)
-    settled = trajectory(dynamic(kit, rule=rule), kit.toy(noise=30.0))
+    settled = schedule_of(dynamic(kit, rule=rule), kit.toy(noise=30.0))
     assert settled == (ScheduledBatch(0, 32), ScheduledBatch(6000, 256))
-    falling = trajectory(dynamic(kit, rule=rule), kit.toy(noise=1.0, last_noise=1e6))
+    falling = schedule_of(dynamic(kit, rule=rule), kit.toy(noise=1.0, last_noise=1e6))
     assert falling == (ScheduledBatch(0, 32),)
 
 
@@ -88,10 +88,10 @@ def test_accordion_leaves_the_critical_regime_when_the_gradient_norm_settles(kit
         {"rule": BatchRule(name=RuleName.ACCORDION, every_epochs=1)},
     ],
 )
-def test_a_run_follows_the_trajectory(kit: Any, batch: dict[str, Any]) -> None:
+def test_a_run_follows_its_schedule(kit: Any, batch: dict[str, Any]) -> None:
     job = dynamic(kit, **batch)
     log, made = kit.run(setup(kit, job, noise=40.0), kit.shuffle(often=0.7))
-    known = trajectory(job, made.workload.profile_of(job.job_id))
+    known = schedule_of(job, made.workload.profile_of(job.job_id))
     # told when it happens, or at the next start where the job was waiting; never before
     assert [size for _, size, _ in changes(log)] == [step.batch_size for step in known[1:]]
     for (samples, _, code), step in zip(changes(log), known[1:], strict=True):
