@@ -9,6 +9,7 @@ import pytest
 from headway.cli.main import COMMANDS
 from headway.cli.scenario import SIMULATOR_SETTINGS
 from headway.core.policy import POLICIES, SCALERS
+from headway.core.types import ChangeCode, ReasonCode
 
 ROOT = Path(__file__).parents[1]
 DOCS = sorted([*ROOT.glob("docs/**/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
@@ -40,6 +41,11 @@ def test_every_command_is_in_the_reference(command: str) -> None:
 @pytest.mark.parametrize("policy", POLICIES)
 def test_every_policy_is_described(policy: str) -> None:
     assert f"`{policy}`" in (ROOT / "README.md").read_text()
+
+
+@pytest.mark.parametrize("code", [*ReasonCode, *ChangeCode])
+def test_every_reason_code_is_described(code: str) -> None:
+    assert f"`{code}`" in (ROOT / "docs/reference/reasons.md").read_text()
 
 
 @pytest.mark.parametrize("scaler", SCALERS)

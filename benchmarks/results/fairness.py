@@ -14,9 +14,10 @@ from typing import final
 import numpy as np
 
 from benchmarks.results.store import JobRow
+from headway.core.model.split import split_batch
 from headway.core.types import Float64, FloatArray
 from headway.sim.hardware import Site
-from headway.sim.truth import Speeds, split
+from headway.sim.truth import Speeds
 from headway.traces.base import JobProfile, Workload, widest
 
 RESTART_S = 30.0
@@ -71,7 +72,7 @@ class _Alone:
         work = np.diff(np.array(profile.epoch_ends), prepend=0.0) * profile.work_examples
         sizes = np.geomspace(batch.initial_batch_size, batch.max_batch_size, BATCH_SIZES)
         for size in np.unique(sizes.round().astype(np.int64)).tolist():
-            choice = split(batch, size, gpus)
+            choice = split_batch(batch, size, gpus)
             if choice.accum_steps <= batch.max_accum_steps and choice.batch_size == size:
                 speed = self._speeds.of(profile, batch.initial_batch_size, Site(shape), choice)
                 yield float((work / np.array(speed.rates_per_s)).sum())

@@ -2,12 +2,15 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 import torch
 
 from headway.agent.demos import charlm, digits_cnn, digits_mlp, tabular
+from headway.core.types import BatchChange, BatchMode, ScheduledBatch
 
 if TYPE_CHECKING:
     from conftest import Stage
@@ -58,3 +61,39 @@ def test_a_demo_under_the_scheduler_reports_its_metric(stage: Callable[..., "Sta
     metric = outcome.reports[-1].metric
     assert metric is not None
     assert metric > 0.95
+
+
+def test_a_demo_learns_on_a_ramp_and_its_log_leads_to_the_same_weights(
+    stage: Callable[..., "Stage"],
+) -> None:
+    """1,437 images an epoch, 16 to 128 at a time, resized on the way and then in one go."""
+    ramp = (ScheduledBatch(0, 16), ScheduledBatch(4000, 32), ScheduledBatch(10_000, 128))
+
+    def job(name: str, **batch: Any) -> "Stage":
+        made: Stage = stage(name)
+        made.batch = replace(made.batch, max_batch_size=128, max_batch_per_gpu=64, **batch)
+        return made
+
+    def script(_: Callable[[], None]) -> None:
+        digits_mlp.main(["--epochs", "12"])
+
+    first = job("first", mode=BatchMode.SCHEDULE, schedule=ramp)
+    assert first.run(script).codes == [0]
+    metric = first.outcomes[-1].reports[-1].metric
+    assert metric is not None
+    assert metric > 0.9
+    log = (first.folder / "checkpoints" / "decisions.jsonl").read_bytes().splitlines()
+    records = tuple(msgspec.json.decode(line, type=BatchChange) for line in log)
+    sizes = [one.new_batch_size for one in records if one.new_batch_size != one.old_batch_size]
+    assert (records[0].new_batch_size, sizes) == (16, [32, 128])
+    assert all((one.measured_per_s or 0) > 0 for one in records[1:])
+    again = job("again", replay=records)
+    assert again.run(script).codes == [0]
+    for name, value in weights(first).items():
+        assert torch.equal(value, weights(again)[name]), name
+
+
+def weights(stage: "Stage") -> dict[str, torch.Tensor]:
+    path = max((stage.folder / "checkpoints").glob("*.pt"))
+    found: dict[str, torch.Tensor] = torch.load(path, weights_only=True)["parts"]["model"]
+    return found

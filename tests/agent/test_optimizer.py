@@ -141,3 +141,33 @@ def test_a_closure_is_refused_in_words() -> None:
     optimizer = ScaledOptimizer(torch.optim.SGD([parameter()], lr=0.1), Turn())
     with pytest.raises(MisuseError, match="closure"):
         optimizer.step(lambda: 0.0)
+
+
+class Signed(torch.optim.Optimizer):
+    """An optimizer with betas and without epsilon, as Lion is."""
+
+    def __init__(self, params: list[torch.Tensor]) -> None:
+        super().__init__(params, {"lr": 0.1, "betas": (0.9, 0.99)})
+        self.seen: list[tuple[float, ...]] = []
+
+    def step(self) -> None:  # type: ignore[override]
+        self.seen.append(self.param_groups[0]["betas"])
+
+
+def test_an_optimizer_with_betas_but_no_epsilon() -> None:
+    """It once raised: the rule took every optimizer with betas for an Adam."""
+    inner = Signed([parameter()])
+    scale = scale_lr(LrRule.SQRT, initial_batch_size=32, batch_size=64)
+    ScaledOptimizer(inner, Turn(factor=scale)).step()
+    assert inner.seen[0] == pytest.approx((0.8, 0.98))
+    assert "eps" not in inner.param_groups[0]
+
+
+def test_betas_that_are_tensors_are_scaled_as_numbers_are() -> None:
+    """They were once left as they were, while the rate was scaled."""
+    scale = scale_lr(LrRule.SQRT, initial_batch_size=32, batch_size=256)
+    inner = Signed([parameter()])
+    inner.param_groups[0]["betas"] = (torch.tensor(0.9), torch.tensor(0.999))
+    ScaledOptimizer(inner, Turn(factor=scale)).step()
+    assert [float(beta) for beta in inner.seen[0]] == pytest.approx([0.5, 0.992])
+    assert float(inner.param_groups[0]["betas"][0]) == pytest.approx(0.9)

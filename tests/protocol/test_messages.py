@@ -22,7 +22,8 @@ from headway.protocol.messages import (
     decode_report,
     encode,
 )
-from headway.testing.strategies import batch_changes, batch_contracts, job_reports
+from headway.testing.batches import batch_changes, batch_contracts
+from headway.testing.strategies import job_reports
 
 COUNTS = st.integers(0, 10**6)
 EPOCHS = st.builds(EpochCount, epoch=COUNTS, samples=COUNTS, read_least=COUNTS, read_most=COUNTS)

@@ -7,7 +7,7 @@ from headway.core.control.events import BatchChanged, EpochRead
 from headway.core.types import BatchChange
 from headway.protocol.messages import AgentPhase, AgentReport, EpochCount
 from headway.protocol.news import news
-from headway.testing.strategies import batch_changes
+from headway.testing.batches import batch_changes
 
 
 @given(st.lists(batch_changes(), max_size=3), st.lists(st.integers(0, 9), max_size=3))

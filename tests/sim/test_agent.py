@@ -10,6 +10,7 @@ from headway.core.control.events import BatchChanged, JobReported
 from headway.core.ids import NodeId
 from headway.core.model.choice import FITTERS
 from headway.core.model.fit import Fit, fit
+from headway.core.model.split import Choice
 from headway.core.types import (
     Allocation,
     BatchMode,
@@ -21,7 +22,7 @@ from headway.core.types import (
 )
 from headway.sim.agent import SimulatedAgents
 from headway.sim.hardware import Hardware
-from headway.sim.truth import Choice, JobTruth, Speeds
+from headway.sim.truth import JobTruth, Speeds
 from headway.sim.tuning import Known, Tuner
 
 

@@ -16,12 +16,13 @@ from headway.core.control.events import (
     JobReported,
 )
 from headway.core.ids import NodeId
+from headway.core.model.split import split_batch
 from headway.core.policy import make
 from headway.core.types import Allocation, BatchMode, JobSpec
 from headway.sim.cluster import parse_cluster
 from headway.sim.driver import Setup
 from headway.sim.hardware import Site
-from headway.sim.truth import JobTruth, Speeds, split
+from headway.sim.truth import JobTruth, Speeds
 from headway.traces.base import Workload
 from headway.traces.sniff import read_profiles, read_workload
 from headway.traces.trajectory import Trajectory
@@ -80,7 +81,7 @@ def test_progress_is_exact_however_time_is_cut(
     job = JobTruth(follower(kit, "a", trajectory), kit.toy(), Speeds(), trajectory)
     held = Allocation.of({NodeId("n0"): 1})
     job.hold(held, 1, site=Site((1,)), told=held.placement, now_s=0.0, restart_s=2.0)
-    job.tune(split(job.spec.batch, job.batch_size, 1))
+    job.tune(split_batch(job.spec.batch, job.batch_size, 1))
     expected_s = 2.0 + sum(
         epochs * trajectory.steps_per_epoch(size) * size / 100.0
         for epochs, size in zip(trajectory.stage_epochs, trajectory.batch_sizes, strict=True)

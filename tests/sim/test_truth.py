@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.core.ids import NodeId
-from headway.core.types import Allocation, BatchContract, Placement
+from headway.core.model.split import Choice
+from headway.core.types import Allocation, Placement
 from headway.sim.hardware import Site
-from headway.sim.truth import Choice, JobTruth, Speeds, split
+from headway.sim.truth import JobTruth, Speeds
 from headway.traces.base import workload
 
 
@@ -88,20 +89,6 @@ def test_queries_beyond_what_was_measured_are_remembered(kit: Any) -> None:
     for shape in [(4,), (4,) * 5, (4,) * 5]:
         speeds.of(profile, 32, Site(shape), Choice(32, 0, 32 * sum(shape)))
     assert speeds.outside == {("toy", (4,) * 5, 32)}
-
-
-BATCH = BatchContract(
-    initial_batch_size=32, max_batch_size=4096, min_batch_per_gpu=4, max_batch_per_gpu=64
-)
-
-
-@given(size=st.integers(32, 4096), gpus=st.integers(1, 64))
-def test_a_split_fits_in_memory_in_as_few_passes_as_can_be(size: int, gpus: int) -> None:
-    m, s, whole = split(BATCH, size, gpus)
-    assert whole == max(size, 4 * gpus)
-    assert m <= 64
-    assert gpus * m * (s + 1) >= whole > gpus * (m - 1) * (s + 1)
-    assert s == 0 or gpus * 64 * s < whole
 
 
 def test_noise_is_that_of_the_epoch(kit: Any) -> None:

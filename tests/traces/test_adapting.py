@@ -103,13 +103,19 @@ def test_a_job_with_a_rule_beside_one_without(table: Write) -> None:
         (f"{ROW},gns,2.5,100,0:12 2:24 1:48", "trajectory must be epochs and batch sizes like"),
         (f"{ROW},gns,2.5,100,0:12 2:0", "trajectory has a batch size below 1"),
         (f"{ROW},gns,2.5,100,0:12 3:24", "trajectory names an epoch after the last of 2.5"),
-        (f"{ROW},,,,", "mode must be schedule with a rule, and only then"),
+        (f"{ROW},,,,", "schedule must say .* in this mode, or rule must name one"),
         ("a,5,bert,1,12,adaptive,gns,2.5,100,0:12", "mode must be schedule with a rule"),
     ],
 )
 def test_bad_input_names_the_field(table: Write, values: str, said: str) -> None:
     with pytest.raises(InvalidInputError, match=said):
         read_workload(table(f"{HEADER}\n{values}\n"), CATALOGUE)
+
+
+def test_a_rule_leaves_nothing_for_a_schedule_to_say(table: Write) -> None:
+    text = f"{HEADER},schedule\n{ROW},gns,2.5,100,0:12,0:12 150:24\n"
+    with pytest.raises(InvalidInputError, match="schedule is for a row without a rule"):
+        read_workload(table(text), CATALOGUE)
 
 
 def test_configurations_must_be_sizes(table: Write) -> None:

@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 
 from headway.core.errors import InvalidInputError
 from headway.core.ids import JobId
-from headway.core.types import BatchContract, BatchMode, GpuBounds, JobSpec
+from headway.core.types import (
+    BatchContract,
+    BatchMode,
+    BatchRule,
+    GpuBounds,
+    JobSpec,
+    RuleName,
+    ScheduledBatch,
+)
 from headway.traces.base import workload
 from headway.traces.catalogue import CATALOGUE
 from headway.traces.neutral import COLUMNS, NEEDED, read_workload, written
@@ -22,12 +30,28 @@ NAMES = st.text(st.characters(codec="ascii", categories=("L", "N", "P")), min_si
 
 
 @st.composite
+def schedules(draw: st.DrawFn) -> tuple[tuple[ScheduledBatch, ...], BatchRule | None]:
+    if draw(st.booleans()):
+        return (), BatchRule(
+            name=draw(st.sampled_from(RuleName)),
+            every_epochs=draw(st.integers(1, 30)),
+            eta=draw(st.floats(1e-3, 1)),
+        )
+    ats = sorted(draw(st.sets(st.integers(1, 10**9), max_size=4)))
+    return tuple(ScheduledBatch(at, draw(st.integers(12, 9999))) for at in (0, *ats)), None
+
+
+@st.composite
 def specs(draw: st.DrawFn) -> tuple[JobSpec, str]:
     profile = CATALOGUE[draw(st.sampled_from(["bert", "cifar10", "yolov3"]))]
     own = profile.contract
     mode = draw(st.sampled_from([mode for mode in BatchMode if mode is not BatchMode.SCHEDULE]))
     initial = draw(st.integers(own.initial_batch_size, own.max_batch_size))
-    largest = draw(st.integers(initial, 9999)) if mode is BatchMode.ADAPTIVE else initial
+    schedule, rule = draw(schedules()) if mode is BatchMode.SCHEDULE else ((), None)
+    may_grow = mode in {BatchMode.ADAPTIVE, BatchMode.SCHEDULE}
+    largest = draw(st.integers(initial, 9999)) if may_grow else initial
+    largest = max([largest, *(step.batch_size for step in schedule)])
+    first = schedule[0].batch_size if schedule else initial
     least = draw(st.integers(1, 8))
     most = draw(st.integers(least, 64))
     sizes = draw(st.none() | st.sets(st.integers(least, most), min_size=1))
@@ -47,9 +71,13 @@ def specs(draw: st.DrawFn) -> tuple[JobSpec, str]:
             max_batch_per_gpu=draw(st.integers(own.min_batch_per_gpu, 9999)),
             max_accum_steps=draw(st.integers(0, 31)),
             mode=mode,
+            schedule=schedule,
+            rule=rule,
         ),
         requested_gpus=draw(st.sampled_from(bounds.allowed(most))),
-        requested_batch_size=draw(st.integers(initial, largest)),
+        requested_batch_size=(
+            first if mode is BatchMode.SCHEDULE else draw(st.integers(initial, largest))
+        ),
         tenant=draw(NAMES),
         weight=draw(st.floats(1e-3, 1e3)),
         preemptible=draw(st.booleans()),
@@ -96,6 +124,16 @@ def test_what_a_row_leaves_out_comes_from_its_profile(table: Write) -> None:
         ("work_examples", "a,5,bert,1,12,0", "work_examples must be more than 0"),
         ("weight", "a,5,bert,1,12,-1", "weight must be a number that is not negative"),
         ("preemptible", "a,5,bert,1,12,maybe", "preemptible must be true or false"),
+        ("schedule", "a,5,bert,1,12,gns", "schedule is for mode schedule, not for adaptive"),
+        ("mode", "a,5,bert,1,12,schedule", "schedule must say '0:64 2M:128', accordion or gns"),
+        ("mode,schedule", "a,5,bert,1,12,schedule,5:64", "schedule must begin at 0"),
+        ("mode,schedule", "a,5,bert,1,12,schedule,gns x", "schedule 'gns x' is no rule"),
+        ("mode,schedule", "a,5,bert,1,24,schedule,0:12 1K:24", "requested_batch_size must be from"),
+        (
+            "mode,schedule,max_batch_size",
+            "a,5,bert,1,12,schedule,0:12 1K:24,12",
+            "max_batch_size must be at least 24",
+        ),
         ("colour", "a,5,bert,1,12,red", "unknown column 'colour'"),
     ],
 )

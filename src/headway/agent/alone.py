@@ -7,10 +7,11 @@ from typing import Any, Self, final
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from headway.agent.data import as_loader
-from headway.agent.job import S
+from headway.agent.job import Paced, S
 from headway.agent.plan import epoch_order
 
 
@@ -52,6 +53,11 @@ class LoneJob:
         self, optimizer: Optimizer, *, lr_rule: str = "adascale", name: str = "optimizer"
     ) -> Optimizer:
         return optimizer
+
+    def lr_scheduler(
+        self, scheduler: LRScheduler, *, warmup_steps: int = 0, name: str = "lr_scheduler"
+    ) -> Paced:
+        return scheduler
 
     def loader(
         self,

@@ -72,7 +72,7 @@ class ElasticLoader:
         self, source: DataLoader[Any], *, seed: int, worker: int, initial_batch_size: int
     ) -> None:
         self._source = source
-        self._seed = seed
+        self.seed = seed
         self._worker = worker
         self._shuffled = _is_shuffled(source)
         dataset: Any = source.dataset
@@ -123,7 +123,7 @@ class ElasticLoader:
         epoch = self._driven().epoch
         if self._order is None or self._order[0] != epoch:
             order = epoch_order(
-                self.counts.size, epoch=epoch, seed=self._seed, shuffled=self._shuffled
+                self.counts.size, epoch=epoch, seed=self.seed, shuffled=self._shuffled
             )
             self._order = epoch, order[: self.samples]
         return self._order[1]
@@ -149,7 +149,7 @@ class ElasticLoader:
     def _fetcher(self) -> DataLoader[Any]:
         """The user's DataLoader with our batches in place of its own."""
         source, driver = self._source, self._driven()
-        seed = seed_of(self._seed, driver.epoch, driver.position, self._worker)
+        seed = seed_of(self.seed, driver.epoch, driver.position, self._worker)
         return DataLoader(
             source.dataset,
             batch_sampler=_Batches(self._batches(self._passes())),

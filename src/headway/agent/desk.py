@@ -1,5 +1,6 @@
 """What worker 0 tells of its job: reports, batch changes, epochs read; and the decision log."""
 
+import json
 import time
 from math import isfinite
 from pathlib import Path
@@ -14,8 +15,11 @@ from headway.agent.noise import NoiseScale
 from headway.agent.plan import Split
 from headway.agent.reporter import Reporter, finite
 from headway.agent.tuner import Tuner
-from headway.core.types import BatchChange, JobReport
+from headway.core.types import BatchChange, ChangeCode, JobReport
 from headway.protocol.messages import EpochCount, WorkerNews
+
+# what a log needs to be replayed, and nobody else to know: that the job starts is known
+_NO_NEWS = frozenset({ChangeCode.BEGAN, ChangeCode.MEASURING})
 
 
 class Progress(Protocol):
@@ -39,6 +43,8 @@ class Desk:
         self._reported_s = time.perf_counter()
         self._loss: Tensor | float = 0.0
         self._losses = 0
+        self._recent: Tensor | float = 0.0  # since the last exchange
+        self._recents = 0
 
     def stepped(self) -> None:
         """All workers have made a step; the first time, that is news."""
@@ -50,47 +56,34 @@ class Desk:
     def hear_loss(self, loss: Tensor | float | None) -> None:
         """Add up on the device: the host does not wait."""
         if loss is not None:
-            self._loss = self._loss + (loss.detach() if isinstance(loss, Tensor) else loss)
-            self._losses += 1
+            value = loss.detach() if isinstance(loss, Tensor) else loss
+            self._loss, self._losses = self._loss + value, self._losses + 1
+            self._recent, self._recents = self._recent + value, self._recents + 1
 
     def saved(self, epochs: tuple[EpochCount, ...]) -> None:
         """A checkpoint is written, and these epochs with it."""
         if epochs:
             self._reporter.send(WorkerNews(epochs=epochs))
 
-    def changed(
-        self,
-        old: Split,
-        new: Split,
-        *,
-        samples: int,
-        rate: float,
-        rule: str,
-        noise: NoiseScale,
-        gain: float,
-        why: str,
-    ) -> None:
+    def take_loss(self) -> list[float]:
+        """Sum and count of the losses heard since this was last called. The host waits for them."""
+        taken = [float(self._recent), float(self._recents)]
+        self._recent, self._recents = 0.0, 0
+        return taken
+
+    def logged_samples(self) -> int:
+        """Samples that had been read when the last record of the decision log was written."""
+        lines = self._decisions.lines()
+        return int(json.loads(lines[-1])["samples"]) if lines else 0
+
+    def changed(self, change: BatchChange) -> None:
         """One record of the batch contract, into the log and to the agent."""
         if not self._context.first:
             return
-        change = finite(
-            BatchChange(
-                samples=samples,
-                gpus=new.workers,
-                batch_per_gpu=new.batch_per_gpu,
-                accum_steps=new.accum_steps,
-                old_batch_size=old.batch_size,
-                new_batch_size=new.batch_size,
-                lr_factor=rate,
-                lr_rule=str(rule),
-                noise_scale=noise.estimate(),
-                noise_scale_error=noise.error(),
-                predicted_gain=gain,
-                why=why,
-            )
-        )
+        change = finite(change)
         self._decisions.append(msgspec.json.encode(change))
-        self._reporter.send(WorkerNews(changes=(change,)))
+        if change.code not in _NO_NEWS:
+            self._reporter.send(WorkerNews(changes=(change,)))
 
     def due(self) -> bool:
         """Whether it is time for a report."""

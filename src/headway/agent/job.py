@@ -7,6 +7,7 @@ from typing import Any, Protocol, Self, TypeVar
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
 from torch.utils.data import DataLoader, Dataset
 
 from headway.core.errors import InvalidInputError
@@ -21,6 +22,14 @@ class Stateful(Protocol):
 
 
 S = TypeVar("S", bound=Stateful)
+
+
+class Paced(Protocol):
+    """What is left of a learning-rate scheduler for the script to call."""
+
+    def step(self) -> None: ...
+
+    def get_last_lr(self) -> list[float | Tensor]: ...
 
 
 class MisuseError(InvalidInputError):
@@ -84,7 +93,22 @@ class Job(Protocol):
         gives for the batch size.
 
         Rules: adascale (SGD), adam_scale, sqrt (with betas and epsilon for Adam), linear, legw
-        (its longer warm-up is the schedule's affair), hold.
+        (with a longer warm-up where ``job.lr_scheduler`` knows of one), hold.
+        """
+        ...
+
+    def lr_scheduler(
+        self, scheduler: LRScheduler, *, warmup_steps: int = 0, name: str = "lr_scheduler"
+    ) -> "Paced":
+        """A learning-rate scheduler that is stepped once a step and was written for M0::
+
+            scheduler = job.lr_scheduler(OneCycleLR(optimizer, 0.1, total_steps=steps_at_m0))
+            ...
+            job.step(loss=loss)
+            scheduler.step()
+
+        It goes by samples, so it ends with the training whatever the batch size. Its first
+        ``warmup_steps`` last longer with the rule legw.
         """
         ...
 

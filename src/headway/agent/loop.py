@@ -20,10 +20,12 @@ from headway.agent.job import MisuseError
 from headway.agent.meter import Meter
 from headway.agent.optimizer import ScaledOptimizer
 from headway.agent.plan import Cursor, Pass, Split
+from headway.agent.records import check_log, record
 from headway.agent.saving import Saver
-from headway.agent.tuner import LEAST_STEPS, Change, Tuner, wanted_batch_size
-from headway.core.model.efficiency import assumed_noise_scale, efficiency
-from headway.core.model.lr import LearningRateScale, LrRule, scale_lr
+from headway.agent.steering import Steering, Turn
+from headway.agent.tuner import Tuner
+from headway.core.model.lr import LearningRateScale, steps_at_initial
+from headway.core.types import ChangeCode
 from headway.protocol.environment import YIELDED
 from headway.protocol.messages import EpochCount
 
@@ -57,7 +59,6 @@ class Loop:
             gpu_type=context.gpu_type,
             throughput=context.throughput,
         )
-        self.rule = LrRule.ADASCALE
         self.loader: ElasticLoader | None = None
         self.optimizers: list[ScaledOptimizer] = []
         self.replicas: list[DistributedDataParallel] = []
@@ -69,42 +70,46 @@ class Loop:
         self._made: list[Pass] = []  # this worker's passes of the present step
         self._stepped = False  # job.step was called in this pass
         self._until_exchange = 1
-        self._steps_since_change = 0
-        self._better: Change | None = None  # worker 0's
-        self._split = self._resume()
+        self._exchanged_samples = self.cursor.samples
+        self.steering = Steering(orders, context.workers, self.tuner, self.meter)
+        self._resume()
         self.desk = Desk(context, saver.folder)
 
-    def _resume(self) -> Split:
+    def _resume(self) -> None:
         """What the last generation measured and chose, as far as it fits this allocation."""
-        orders, saved = self.context.orders, self.saver.saved("loop")
-        wanted = wanted_batch_size(
-            orders.batch, tunes=self.tuner.tunes, requested=orders.requested_batch_size
-        )
+        saved = self.saver.saved("loop")
         if saved is not None:
             self.meter.load_state_dict(saved["meter"])
             self.tuner.load_state_dict(saved["fit"])
-            wanted = saved["batch_size"] if self.tuner.tunes else wanted
-        return self.tuner.start(wanted)
+        self.steering.resume(saved, self.cursor.samples)
 
     def begin(self) -> None:
         """The script has set everything up."""
-        saved = self.saver.saved("loop")
-        if saved is not None:
-            old = Split(saved["batch_size"], saved["workers"], saved["batch_per_gpu"])
-            self.desk.metric = saved["metric"]
-            if old != self._split:
-                self._changed(old, 1.0, "another allocation")
-            self._look_for_better()
+        saved, now = self.saver.saved("loop"), self.steering.course
+        if self.optimizers and self.loader is not None:
+            check_log(self.context.orders.batch.replay, self.steering.rule, self.loader.seed)
+        if saved is None:
+            self._changed(now.split, Turn(now, ChangeCode.BEGAN, "the training begins"))
+            return
+        old = Split(saved["batch_size"], saved["workers"], saved["batch_per_gpu"])
+        self.desk.metric = saved["metric"]
+        if self.context.first and self.desk.logged_samples() > self.cursor.samples:
+            self._changed(
+                old, Turn(now, ChangeCode.CHECKPOINT, "training goes on from a checkpoint")
+            )
+        elif old != now.split:
+            self._changed(old, Turn(now, ChangeCode.ALLOCATION, "another allocation"))
+        self._look_for_better()
 
     # what loader and optimizers ask
 
     @property
     def split(self) -> Split:
-        return self._split
+        return self.steering.course.split
 
     @property
     def halve_every(self) -> int:
-        return self.meter.halve_every
+        return self.steering.course.halve_every
 
     @property
     def steps(self) -> int:
@@ -124,15 +129,16 @@ class Loop:
 
     def scale(self) -> LearningRateScale:
         """For the present step, or the next one between steps."""
-        initial = self.context.orders.batch.initial_batch_size
-        size = self._split.batch_size if self._pass is None else self._pass.step_size
-        if size <= initial:  # the most common case, and every rule's answer to it
-            return LearningRateScale()
-        return scale_lr(
-            self.rule,
-            initial_batch_size=initial,
-            batch_size=size,
-            noise_scale=self.meter.noise.estimate(),
+        size = self.split.batch_size if self._pass is None else self._pass.step_size
+        return self.steering.scale(size)
+
+    def schedule_steps(self) -> int:
+        """Where a learning-rate schedule that was written for M0 should be by now."""
+        samples = 0 if self.loader is None else self.loader.samples
+        return steps_at_initial(
+            self.cursor.progress_examples,
+            epoch_samples=max(samples, 1),
+            initial_batch_size=self.context.orders.batch.initial_batch_size,
         )
 
     # the course of an epoch
@@ -155,13 +161,14 @@ class Loop:
         one, cursor = self._pass, self.cursor
         self._stepped = True
         self._made.append(one)
-        self.desk.hear_loss(loss)
+        if one.samples:
+            self.desk.hear_loss(loss)
         if not one.last:
             return
         self.loader.made(self._made)
         cursor.position += one.step_size
         cursor.samples += one.step_size
-        cursor.progress_examples += self._worth(one.step_size)
+        cursor.progress_examples += self.steering.worth(one.step_size)
 
     def end_pass(self, one: Pass) -> None:
         """The script asks for the next pass."""
@@ -172,7 +179,8 @@ class Loop:
             return
         self.meter.end_step(one)
         self._pass = None
-        self._steps_since_change += 1
+        old = self.split
+        self._changed(old, self.steering.after_step(self.cursor.samples))
         self._until_exchange -= 1
         alone = self.context.workers == 1
         if self._until_exchange <= 0 or (alone and self._flag.raised()):
@@ -190,7 +198,9 @@ class Loop:
         )
 
     def next_epoch(self) -> None:
-        """Leave an epoch."""
+        """Leave an epoch; a rule looks at what was measured in it."""
+        old = self.split
+        self._changed(old, self.steering.after_epoch(self.cursor.samples))
         self.cursor.epoch += 1
         self.cursor.position = 0
         if self.loader is not None:
@@ -213,25 +223,23 @@ class Loop:
         if self.context.first:
             self.tuner.refit(self.meter.history)
             self._look_for_better()
-            self.desk.report(self.cursor, self._split, self.meter.noise, self.tuner)
+            self.desk.report(self.cursor, self.split, self.meter.noise, self.tuner)
 
     # the step boundary
 
     def _boundary(self) -> None:
-        agreed = self._exchange.agree(
-            stop=self._flag.raised(), wish=self._wish(), sums=self.meter.sums()
-        )
-        self.meter.add(agreed.sums)
+        sums = [*self.meter.sums(), *self.desk.take_loss()]
+        agreed = self._exchange.agree(stop=self._flag.raised(), wish=self._wish(), sums=sums)
+        *norms, loss, losses = agreed.sums
+        self.meter.add(norms)
         wish = agreed.wish
         self._until_exchange, self.meter.every = wish.exchange_every, wish.measure_every
         self.desk.stepped()
-        split = Split(wish.batch_size, self.context.workers, wish.batch_per_gpu)
-        if split != self._split:
-            old, self._split = self._split, split
-            self._steps_since_change = 0
-            self.meter.restart()
-            self._changed(old, self._better.gain if self._better else 1.0, "predicted goodput")
-            self._better = None
+        old, samples = self.split, self.cursor.samples
+        chosen = Split(wish.batch_size, self.context.workers, wish.batch_per_gpu)
+        mean = loss / losses if losses else None
+        examples, self._exchanged_samples = samples - self._exchanged_samples, samples
+        self._changed(old, self.steering.at_exchange(samples, chosen, mean, examples))
         if agreed.stop:
             self.save()
             self.leave()
@@ -243,8 +251,7 @@ class Loop:
 
     def _wish(self) -> Wish:
         """What worker 0 wants next; the others are not asked."""
-        ripe = self._better is not None and self._steps_since_change >= LEAST_STEPS
-        split = self._better.split if self._better is not None and ripe else self._split
+        split = self.steering.chosen()
         step_s = self.meter.step_s
         return Wish(
             batch_size=split.batch_size,
@@ -257,36 +264,32 @@ class Loop:
     def _look_for_better(self) -> None:
         if self.context.first:
             samples = None if self.loader is None else self.loader.samples
-            phi = self.meter.noise.estimate()
-            self._better = self.tuner.choose(self._split, phi, samples=samples)
+            self.steering.look_for_better(self.cursor.samples, samples)
 
-    def _changed(self, old: Split, gain: float, why: str) -> None:
-        self.desk.changed(
+    def _changed(self, old: Split, turn: Turn | None) -> None:
+        """A turn was taken: measure anew what has another shape, and write it down."""
+        if turn is None:
+            return
+        step_s, steering = self.meter.step_s, self.steering
+        if turn.course.split != old:
+            self.meter.restart()
+        change = record(
+            turn,
             old,
-            self._split,
-            samples=self.cursor.samples,
-            rate=self.scale().rate,
-            rule=self.rule,
-            noise=self.meter.noise,
-            gain=gain,
-            why=why,
+            self.cursor,
+            rule=steering.rule,
+            scale=steering.scale(turn.course.split.batch_size),
+            optimizer=self.optimizers[0] if self.optimizers else None,
+            noise_scale_error=self.meter.noise.error(),
+            measured_per_s=steering.worth(old.batch_size) / step_s if step_s else None,
+            seed=None if self.loader is None else self.loader.seed,
         )
-
-    def _worth(self, samples: int) -> float:
-        """Scale-invariant examples that a step of so many samples is worth."""
-        contract = self.context.orders.batch
-        if not contract.adapts or samples <= contract.initial_batch_size:
-            return float(samples)
-        phi = assumed_noise_scale(self.meter.noise.estimate())
-        return samples * float(efficiency(phi, contract.initial_batch_size, samples))
+        self.desk.changed(change)
 
     def _state(self) -> dict[str, Any]:
-        split = self._split
         return {
             "meter": self.meter.state_dict(),
             "fit": self.tuner.state_dict(),
-            "batch_size": split.batch_size,
-            "workers": split.workers,
-            "batch_per_gpu": split.batch_per_gpu,
             "metric": self.desk.metric,
+            **self.steering.state_dict(),
         }

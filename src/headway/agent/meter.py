@@ -1,7 +1,8 @@
 """Everything that is measured of the running steps: gradient noise and seconds."""
 
 import time
-from math import ceil
+from dataclasses import asdict, dataclass
+from math import ceil, sqrt
 from typing import Any, final
 
 import torch
@@ -22,6 +23,18 @@ _MOST_APART_EARLY = 8
 _APART_AT_FIRST = 4
 _SMOOTHING = 0.1
 _MOST_STEPS = 4.0  # that a pair may cost; more is the machine doing something else
+
+
+@dataclass(slots=True)
+class Mean:
+    """A weighted mean."""
+
+    total: float = 0.0
+    weight: float = 0.0
+
+    def add(self, value: float, weight: float) -> None:
+        self.total += value * weight
+        self.weight += weight
 
 
 @final
@@ -55,6 +68,7 @@ class Meter:
         self.steps = 0
         self._cost_s: float | None = None  # of a pair
         self._taken: list[Measured] = []
+        self._squared_norm = Mean()  # of the gradient itself, in this epoch
         cuda = torch.cuda.is_available()
         self._watch = Stopwatch(time.perf_counter, torch.cuda.synchronize if cuda else None)
 
@@ -121,6 +135,13 @@ class Meter:
         for small, big, doubt, one in numbers:
             pair = one.pair(small, big / self._workers, doubt / self._workers)
             self.noise.add(pair, one.examples)
+            if pair.usable:
+                self._squared_norm.add(pair.gradient_squared(), one.examples)
+
+    def epoch_gradient_norm(self) -> float | None:
+        """|G| over what was measured since this was last called; None: nothing was."""
+        mean, self._squared_norm = self._squared_norm, Mean()
+        return sqrt(max(mean.total / mean.weight, 0.0)) if mean.weight > 0 else None
 
     @property
     def halve_every(self) -> int:
@@ -136,18 +157,28 @@ class Meter:
         share, most = (EARLY_SHARE, _MOST_APART_EARLY) if early else (MEASURE_SHARE, _MOST_APART)
         cost_s = max(self._cost_s, LEAST_OF_HALVING * self.step_s if self._halving else 0.0)
         apart = min(max(ceil(cost_s / (share * self.step_s)), 2), most)
-        return 1 << (apart - 1).bit_length()  # changes rarely
+        wanted = 1 << (apart - 1).bit_length()
+        if self._halves and wanted < self.every < 4 * wanted:
+            return self.every  # a record each time: down for a good reason only, up at once
+        return wanted
 
     def _costs(self, pair_s: float) -> None:
         most_s = _MOST_STEPS * self.step_s if self.step_s else pair_s
         self._cost_s = _smoothed(self._cost_s, min(pair_s, most_s))
 
     def state_dict(self) -> dict[str, Any]:
-        return {"noise": self.noise.state_dict(), "timing": self.history.state_dict()}
+        return {
+            "noise": self.noise.state_dict(),
+            "timing": self.history.state_dict(),
+            "steps": self.steps,
+            "squared_norm": asdict(self._squared_norm),
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.noise = NoiseScale.restored(state["noise"])
         self.history.load_state_dict(state["timing"])
+        self.steps = state["steps"]  # so that the same steps are halved as without a restart
+        self._squared_norm = Mean(**state["squared_norm"])
 
 
 def _smoothed(average: float | None, value: float) -> float:

@@ -4,12 +4,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol, final
 
+import torch
 from torch import Tensor
 from torch.optim import Optimizer
 from torch.utils.hooks import RemovableHandle
 
 from headway.agent.job import MisuseError
-from headway.core.model.lr import LearningRateScale
+from headway.core.model.lr import MOST_FORGETTING, LearningRateScale
 
 UNSCALED = LearningRateScale()
 
@@ -98,8 +99,12 @@ def _scaled(groups: list[dict[str, Any]], scale: LearningRateScale) -> Iterator[
     kept = [{key: group[key] for key in ("lr", "betas", "eps") if key in group} for group in groups]
     for group in groups:
         group["lr"] = group["lr"] * scale.rate
-        if scale.forgetting != 1.0 and "betas" in group and not _any_tensor(group["betas"]):
-            group["betas"] = tuple(scale.beta(beta) for beta in group["betas"])
+        if scale.forgetting == 1.0:
+            continue
+        # on the device where the owner keeps them there, so that the host does not wait
+        if "betas" in group:
+            group["betas"] = tuple(_beta(beta, scale) for beta in group["betas"])
+        if "betas" in group and "eps" in group:  # Lion has none
             group["eps"] = group["eps"] * scale.epsilon
     try:
         yield
@@ -108,5 +113,8 @@ def _scaled(groups: list[dict[str, Any]], scale: LearningRateScale) -> Iterator[
             group.update(**old)
 
 
-def _any_tensor(values: tuple[Any, ...]) -> bool:
-    return any(isinstance(value, Tensor) for value in values)
+def _beta(beta: float | Tensor, scale: LearningRateScale) -> float | Tensor:
+    if not isinstance(beta, Tensor):
+        return scale.beta(beta)
+    forgets = 1 - beta
+    return 1 - torch.minimum(forgets * scale.forgetting, forgets.clamp(min=MOST_FORGETTING))

@@ -15,7 +15,7 @@ from headway.agent.job import MisuseError, Stateful
 from headway.agent.rng import random_state
 from headway.protocol.messages import EpochCount
 
-VERSION = 1
+VERSION = 2
 
 
 @final

@@ -8,15 +8,18 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
 from torch.utils.data import DataLoader, Dataset
 
 from headway.agent.context import Context
 from headway.agent.data import ElasticLoader, as_loader
-from headway.agent.job import MisuseError, S
+from headway.agent.job import MisuseError, Paced, S
 from headway.agent.loop import Loop
 from headway.agent.optimizer import ScaledOptimizer
+from headway.agent.paced import PacedScheduler
 from headway.agent.rng import diverge, set_random_state
 from headway.core.model.lr import LrRule
+from headway.core.types import BatchMode
 
 DONE = 1e-9  # relative; progress is a sum of floats
 
@@ -80,9 +83,14 @@ class ScheduledJob:
         self._loop.saver.register(name, scaled)
         self._optimizers.append(name)
         self._loop.optimizers.append(scaled)
-        self._loop.rule = LrRule(lr_rule)
+        self._loop.steering.rule = LrRule(lr_rule)
         self._loop.meter.probe.precondition_by(optimizer)
         return scaled
+
+    def lr_scheduler(
+        self, scheduler: LRScheduler, *, warmup_steps: int = 0, name: str = "lr_scheduler"
+    ) -> Paced:
+        return self.state(name, PacedScheduler(scheduler, self._loop, warmup_steps=warmup_steps))
 
     def loader(
         self,
@@ -127,7 +135,7 @@ class ScheduledJob:
         cursor = self._loop.cursor
         if cursor.position > 0:
             return True
-        if not self._context.orders.batch.adapts:
+        if self._context.orders.batch.mode is not BatchMode.ADAPTIVE:
             return cursor.epoch < count
         return cursor.progress_examples < cursor.total_examples * (1 - DONE)
 

@@ -1,17 +1,18 @@
 """Which (m, s) a job runs at on the allocation it holds: fits its speed, asks the goodput model."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from math import isfinite
 from typing import Any, final
 
 from headway.agent.plan import Split
 from headway.agent.timing import History
-from headway.core.errors import InvalidInputError
 from headway.core.model.choice import FITTERS
 from headway.core.model.fit import OPTIMISM, Fit, StepErrors
-from headway.core.model.goodput import JobModels
-from headway.core.model.refine import Measured, refine
+from headway.core.model.refine import Measured
+from headway.core.model.retune import models_of, retune
+from headway.core.model.schedule import first_batch_size
+from headway.core.model.split import Choice, split_batch
 from headway.core.types import (
     BatchContract,
     BatchMode,
@@ -22,7 +23,6 @@ from headway.core.types import (
 )
 
 GROWTH = 4  # at most this much in one change: phi far above the measured batch is a guess
-LEAST_STEPS = 20  # between two changes, so that the present choice was measured
 FIT_SHARE = 0.02  # of the time that fitting may take
 
 
@@ -32,6 +32,7 @@ class Change:
 
     split: Split
     gain: float
+    goodput_per_s: float
 
 
 @final
@@ -61,26 +62,14 @@ class Tuner:
         self._clock = clock
         self._next_fit_s = 0.0
 
-    def start(self, batch_size: int) -> Split:
+    def start(self, batch_size: int, *, frozen: bool = False) -> Split:
         """Keep this batch size on the present allocation, as far as the contract lets it.
 
         Raises:
-            InvalidInputError: a fixed batch does not fit in the passes that the contract allows.
+            InvalidInputError: it may not change and does not fit in the passes that are allowed.
         """
-        contract = self._contract
-        most = self._workers * contract.max_batch_per_gpu * (contract.max_accum_steps + 1)
-        if contract.adapts:
-            least = max(contract.initial_batch_size, self._workers * contract.min_batch_per_gpu)
-            batch_size = min(max(batch_size, least), contract.max_batch_size, most)
-        if batch_size > most:
-            raise InvalidInputError(
-                f"a batch of {batch_size} needs more than {contract.max_accum_steps} accumulation "
-                f"steps of {contract.max_batch_per_gpu} on {self._workers} GPUs: allow more of "
-                "either, or ask for more GPUs"
-            )
-        share = -(-batch_size // self._workers)
-        passes = -(-share // contract.max_batch_per_gpu)
-        return Split(batch_size, self._workers, -(-share // passes))
+        choice = split_batch(self._contract, batch_size, self._workers, frozen=frozen)
+        return Split(choice.batch_size, self._workers, choice.batch_per_gpu)
 
     def refit(self, history: History) -> None:
         """Fit theta_sys if something changed and the last fit is long enough ago."""
@@ -107,18 +96,17 @@ class Tuner:
         """
         if not self.tunes or not isfinite(self.fit.error):
             return None
-        contract, m, s = self._contract, split.batch_per_gpu, split.accum_steps
-        most = min(contract.max_batch_size, GROWTH * split.batch_size)
+        now = Choice(split.batch_per_gpu, split.accum_steps, split.batch_size)
+        most = GROWTH * split.batch_size
         if samples is not None:
-            most = max(min(most, samples), contract.initial_batch_size)
-        within = replace(contract, max_batch_size=most)
-        models = JobModels.of([(within, self._as_report(split, noise_scale))], self._gpu_type)
-        found = refine(models, self._at, self._measured, (m, s))
-        if found is None or found[:2] == (m, s):
+            most = min(most, samples)
+        report = self._as_report(split, noise_scale)
+        models = models_of(self._contract, report, gpu_type=self._gpu_type, most_batch_size=most)
+        found = retune(models, self._at, self._measured, now)
+        if found is None:
             return None
-        batch_per_gpu, accum_steps, gain = found
-        size = self._workers * batch_per_gpu * (accum_steps + 1)
-        return Change(Split(size, self._workers, batch_per_gpu), gain)
+        better = Split(found.choice.batch_size, self._workers, found.choice.batch_per_gpu)
+        return Change(better, found.gain, found.goodput_per_s)
 
     def step_errors(self, split: Split) -> StepErrors:
         """How well the time of such a step is known, here and on twice the GPUs."""
@@ -150,6 +138,6 @@ class Tuner:
 
 def wanted_batch_size(contract: BatchContract, *, tunes: bool, requested: int) -> int:
     """The batch size of a job that has not trained yet."""
-    if contract.mode is BatchMode.ADAPTIVE and not tunes:
+    if contract.mode is BatchMode.ADAPTIVE and not tunes and not contract.replay:
         return requested  # the policy leaves the batch to the owner's request
-    return contract.initial_batch_size
+    return first_batch_size(contract)

@@ -1,8 +1,10 @@
 """headway submit: a job from a file, or everything after ``--`` as a command."""
 
+import json
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import click
 
 from headway.cli.client import Client, service_options
 from headway.cli.output import print_json
+from headway.core.batch import BatchMode, RuleName
 from headway.core.errors import InvalidInputError
 
 
@@ -30,7 +33,10 @@ class Submit(click.Command):
 @click.option("--name", help="Small letters, digits, hyphens.")
 @click.option("--gpus", metavar="N[-M]", help="How many GPUs it may hold, as in 1-4.")
 @click.option("--batch", metavar="N[-M]", help="Global batch size, as in 32 or 32-512.")
-@click.option("--mode", type=click.Choice(["observe", "fixed", "adaptive"]), help="Of the batch.")
+@click.option("--mode", type=click.Choice([str(mode) for mode in BatchMode]), help="Of the batch.")
+@click.option("--schedule", metavar="STEPS", help="Batch by samples, as in '0:64 2M:128'.")
+@click.option("--rule", type=click.Choice([str(rule) for rule in RuleName]), help="Of the batch.")
+@click.option("--replay-decisions", metavar="LOG", help="Repeat the decisions.jsonl of a job.")
 @click.option("--max-per-gpu", type=int, help="Largest batch that fits one GPU.")
 @click.option("--workdir", help="Folder to start in.  [here; for a file, where the file is]")
 @click.option("--env", multiple=True, metavar="KEY=VALUE", help="For the workers.")
@@ -121,8 +127,12 @@ def _name(run: list[str]) -> str:
 
 def _batch(body: dict[str, Any], options: Mapping[str, Any]) -> None:
     """Options change what the file says of the batch, field by field."""
-    chosen = {key: options.get(key) for key in ("mode", "max_per_gpu")}
-    chosen = {key: value for key, value in chosen.items() if value is not None}
+    plain = ("mode", "max_per_gpu", "schedule", "rule")
+    chosen = {key: options[key] for key in plain if options.get(key) is not None}
+    if chosen.keys() & {"schedule", "rule"}:
+        chosen.setdefault("mode", str(BatchMode.SCHEDULE))
+    if options.get("replay_decisions") is not None:
+        chosen["replay"] = _records(options["replay_decisions"])
     if options.get("batch") is not None:
         chosen |= _span("--batch", options["batch"])
     if not chosen:
@@ -131,6 +141,25 @@ def _batch(body: dict[str, Any], options: Mapping[str, Any]) -> None:
     if not isinstance(given, dict):
         given = _span("batch", str(given))
     body["batch"] = {**given, **chosen}
+
+
+def _records(name: str) -> list[Any]:
+    """The records of a decision log; what they say is for the service to judge."""
+    try:
+        lines = Path(name).read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "is no text"
+        raise InvalidInputError(f"--replay-decisions {name}: {why}") from None
+    records = []
+    for line in lines:
+        with suppress(ValueError):  # a line that a crash cut: training went on from before it
+            records.append(json.loads(line))
+    if not records:
+        raise InvalidInputError(
+            f"--replay-decisions {name}: has no records; give the decisions.jsonl beside the "
+            "checkpoints of a job"
+        )
+    return records
 
 
 def _span(field: str, text: str) -> dict[str, int]:

@@ -10,6 +10,15 @@ from jaxtyping import Float64, Int64
 from numpy.typing import NDArray
 
 from headway.core.adaptation import Adaptation, Regime
+from headway.core.batch import (
+    BatchChange,
+    BatchContract,
+    BatchMode,
+    BatchRule,
+    ChangeCode,
+    RuleName,
+    ScheduledBatch,
+)
 from headway.core.ids import JobId, NodeId
 from headway.core.scale import Scaling
 from headway.core.theta import GradTime, Locality, ThroughputKind, ThroughputParams
@@ -17,8 +26,22 @@ from headway.core.theta import GradTime, Locality, ThroughputKind, ThroughputPar
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
-# re-exported: for annotations such as Float64[FloatArray, " jobs"], and what theta_sys is made of
-__all__ = ["Float64", "GradTime", "Int64", "Locality", "ThroughputKind", "ThroughputParams"]
+# re-exported: for annotations such as Float64[FloatArray, " jobs"], and what has a file of its own
+__all__ = [
+    "BatchChange",
+    "BatchContract",
+    "BatchMode",
+    "BatchRule",
+    "ChangeCode",
+    "Float64",
+    "GradTime",
+    "Int64",
+    "Locality",
+    "RuleName",
+    "ScheduledBatch",
+    "ThroughputKind",
+    "ThroughputParams",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,33 +97,6 @@ class Allocation:
 
 
 NOTHING = Allocation()
-
-
-class BatchMode(StrEnum):
-    """What an agent may do to the batch size."""
-
-    OBSERVE = "observe"  # measure and report only
-    FIXED = "fixed"  # keep the global batch, split it over GPUs and accumulation steps
-    SCHEDULE = (
-        "schedule"  # follow the job's own adaptation: a declared schedule, Accordion, noise scale
-    )
-    ADAPTIVE = "adaptive"  # choose (m, s) by goodput inside the owner's bounds
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchContract:
-    """The owner's bounds on the batch size; sizes are global and in examples unless said."""
-
-    initial_batch_size: int  # M0, what the user tuned for
-    max_batch_size: int  # equals initial_batch_size when the batch is fixed
-    min_batch_per_gpu: int = 1
-    max_batch_per_gpu: int  # what fits in the memory of one GPU
-    max_accum_steps: int = 15  # s, so at most 16 passes a step
-    mode: BatchMode = BatchMode.FIXED
-
-    @property
-    def adapts(self) -> bool:
-        return self.mode is BatchMode.ADAPTIVE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,24 +176,6 @@ class JobReport:
     step_error_doubled: float | None = None  # on twice the GPUs; None: nothing like it was tried
     fit_trouble: str = ""  # why the last fit failed; what is said of the speed is older then
     regimes: tuple[Regime, ...] = ()  # begun so far, in order, of a job with an adaptation
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchChange:
-    """One record of the batch contract: what the agent changed, on what grounds."""
-
-    samples: int  # read before the change
-    gpus: int
-    batch_per_gpu: int
-    accum_steps: int
-    old_batch_size: int
-    new_batch_size: int
-    lr_factor: float  # on the owner's learning rate, after the change
-    lr_rule: str
-    noise_scale: float | None
-    noise_scale_error: float | None
-    predicted_gain: float  # goodput after over goodput before, by the model
-    why: str  # one clause for people
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,24 +10,25 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from headway.core.adaptation import Regime
-from headway.core.control.events import BatchChanged, Event, JobReported
+from headway.core.adaptation import DECLARED, Regime
+from headway.core.control.events import Event, JobReported
 from headway.core.ids import JobId
 from headway.core.model.choice import FITTERS
 from headway.core.model.fit import OPTIMISM, Fit, StepErrors
-from headway.core.model.lr import LrRule, scale_lr
 from headway.core.model.observations import Observations
-from headway.core.types import BatchChange, JobReport, Placement
+from headway.core.model.retune import LEAST_STEPS
+from headway.core.model.split import Choice, split_batch
+from headway.core.types import ChangeCode, JobReport, Placement
 from headway.sim import following
+from headway.sim.changes import CLAUSES, changed
 from headway.sim.oracle import Oracle
-from headway.sim.truth import Choice, JobTruth, split
+from headway.sim.schedule import code_of
+from headway.sim.truth import JobTruth
 from headway.sim.tuning import Known, Tuner
 
 MOVED = 0.05  # relative change of a measured time that makes a fit worth repeating
 LATEST_WEIGHT = 4.0  # of the configuration that runs now; each of the earlier ones weighs 1
 LEAST_SHARE = 0.05  # of a new measurement in the mean of a configuration, so that means age
-LEAST_STEPS = 20  # between two changes of the batch, so that the present one was measured
-RULE = LrRule.ADASCALE
 
 
 class Configuration(NamedTuple):
@@ -58,6 +59,7 @@ class Mind:
         self.noise_scale: float | None = None
         self.noise_scale_error: float | None = None
         self.ran: Choice | None = None  # how the batch was split when it last ran
+        self.gpus = 0  # on which it then ran
         self.wakes_s = math.inf  # when it next looks for a better split
         self.regimes: tuple[Regime, ...] = ()  # begun so far, of a job with a trajectory
 
@@ -98,11 +100,12 @@ class SimulatedAgents:
         """The batch change that came with the allocation, if the batch size changed."""
         mind = self._minds[job.spec.job_id]
         mind.wakes_s = at_s + _ripens_s(job) if self._listening else math.inf
-        ran, now = mind.ran, job.choice
-        mind.ran = now
+        ran, now, gpus = mind.ran, job.choice, mind.gpus
+        mind.ran, mind.gpus = now, job.allocation.gpus
         if ran is None or now is None or ran.batch_size == now.batch_size:
             return ()
-        return (_changed(job, mind, ran, at_s, 1.0, "another allocation"),)
+        why = (ChangeCode.ALLOCATION, "another allocation")
+        return (changed(job, mind, ran, at_s, why, old_gpus=gpus),)
 
     def turned(self, job: JobTruth) -> Sequence[Event]:
         """The batch changes that the job's own rule has made since it was last asked."""
@@ -115,7 +118,11 @@ class SimulatedAgents:
         return [following.change(job, turn) for turn in turns]
 
     def wakes_s(self, job: JobTruth) -> float:
-        """When it looks again: a few steps after a change, and after each epoch."""
+        """When it looks again: a few steps after a change, and after each epoch; where the batch
+        changes by itself, when it does, which neighbours may put off."""
+        if job.schedule and job.choice is not None:
+            due = job.choice.batch_size != job.batch_size
+            return job.at_s if due else job.change_s()
         return self._minds[job.spec.job_id].wakes_s
 
     def tune(self, job: JobTruth, at_s: float) -> Sequence[Event]:
@@ -123,13 +130,17 @@ class SimulatedAgents:
         mind = self._minds[job.spec.job_id]
         self._measure(job, mind)
         ran, gain = job.choice, 1.0
-        if mind.adapts and mind.fit is not None and ran is not None:
+        if job.schedule and ran is not None:
+            return self._follow(job, mind, ran, at_s)
+        frozen = job.spec.batch.frozen(int(job.samples))
+        if mind.adapts and not frozen and mind.fit is not None and ran is not None:
             choice, gain = self._tuner.choose(_known(job, mind, mind.fit, self._noise), ran)
             if choice != ran:
                 job.tune(choice)
                 mind.ran = choice
                 mind.wakes_s = at_s + _ripens_s(job)
-                return (_changed(job, mind, ran, at_s, gain, "goodput"),)
+                why = (ChangeCode.BETTER_GOODPUT, "goodput")
+                return (changed(job, mind, ran, at_s, why, gain),)
         mind.wakes_s = job.epoch_ends_s() + _ripens_s(job)
         return ()
 
@@ -141,12 +152,27 @@ class SimulatedAgents:
         self._measure(job, mind)
         return (JobReported(at_s=at_s, job_id=job.spec.job_id, report=self._report(job, mind)),)
 
+    def _follow(self, job: JobTruth, mind: Mind, ran: Choice, at_s: float) -> Sequence[Event]:
+        """The batch size that the job's own schedule or rule asks for now."""
+        batch = job.spec.batch
+        now = split_batch(batch, job.batch_size, job.allocation.gpus)
+        job.tune(now)
+        mind.ran = now
+        if now.batch_size == ran.batch_size:
+            return ()
+        rule = DECLARED if batch.rule is None else batch.rule.name
+        code = code_of(rule, batch, now.batch_size)
+        return (changed(job, mind, ran, at_s, (code, CLAUSES[code])),)
+
     def _first_choice(self, job: JobTruth, mind: Mind) -> Choice:
         batch, gpus = job.spec.batch, job.allocation.gpus
-        if not mind.adapts:
-            return split(batch, job.batch_size, gpus)
+        if batch.follows or not mind.adapts:
+            return split_batch(batch, job.batch_size, gpus)
+        if batch.frozen(int(job.samples)):
+            size = batch.initial_batch_size if mind.ran is None else mind.ran.batch_size
+            return split_batch(batch, size, gpus, frozen=True)
         if mind.fit is None or mind.noise_scale is None:
-            return split(batch, batch.initial_batch_size, gpus)
+            return split_batch(batch, batch.initial_batch_size, gpus)
         return self._tuner.choose(_known(job, mind, mind.fit, self._noise))[0]
 
     def _measure(self, job: JobTruth, mind: Mind) -> None:
@@ -263,30 +289,3 @@ def _observations(seen: dict[Configuration, Times]) -> Observations:
         weight=weight,
         gpu_type=types if len(types) == len(seen) else None,
     )
-
-
-def _changed(
-    job: JobTruth, mind: Mind, ran: Choice, at_s: float, predicted_gain: float, why: str
-) -> BatchChanged:
-    now, batch = job.choice or ran, job.spec.batch
-    scale = scale_lr(
-        RULE,
-        initial_batch_size=batch.initial_batch_size,
-        batch_size=now.batch_size,
-        noise_scale=mind.noise_scale,
-    )
-    change = BatchChange(
-        samples=int(job.samples),
-        gpus=job.allocation.gpus,
-        batch_per_gpu=now.batch_per_gpu,
-        accum_steps=now.accum_steps,
-        old_batch_size=ran.batch_size,
-        new_batch_size=now.batch_size,
-        lr_factor=scale.rate,
-        lr_rule=RULE,
-        noise_scale=mind.noise_scale,
-        noise_scale_error=mind.noise_scale_error,
-        predicted_gain=predicted_gain,
-        why=why,
-    )
-    return BatchChanged(at_s=at_s, job_id=job.spec.job_id, change=change)

@@ -11,17 +11,21 @@ that has fewer than K it has that type's best.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
 
 from headway.core.control.events import JobReferenced
+from headway.core.errors import InvalidInputError
 from headway.core.ids import JobId
+from headway.core.model.schedule import fixed_at
 from headway.core.types import Float64, FloatArray, JobSpec, Node
 from headway.sim.cluster import Cluster
 from headway.sim.hardware import Hardware, Site
 from headway.sim.rates import best_rates_per_s
+from headway.sim.schedule import regimes, schedule_of
 from headway.traces.base import JobProfile, Workload
 from headway.traces.trajectory import Trajectory
 
@@ -141,7 +145,9 @@ class _Curves:
     def of(
         self, job: JobSpec, profile: JobProfile, trajectory: Trajectory | None = None
     ) -> FluidJob:
-        """A job with its curve."""
+        """A job with its curve; one whose batch changes by itself has one for each regime."""
+        if trajectory is None and job.batch.follows:
+            return self._of_regimes(job, profile)
         fixed = None if job.batch.adapts else job.requested_batch_size
         stages = (
             None if trajectory is None else (trajectory.samples_per_epoch, trajectory.batch_sizes)
@@ -156,12 +162,35 @@ class _Curves:
             ends = np.array(trajectory.stage_ends)
         work = np.diff(ends, prepend=0.0)
         alone = exact[:, min(job.requested_gpus, exact.shape[1] - 1)]
+        if not alone.all():
+            raise InvalidInputError(
+                f"job {job.name}: its batch does not fit requested_gpus {job.requested_gpus}; "
+                "raise these, max_batch_per_gpu or max_accum_steps"
+            )
         return FluidJob(
             job_id=job.job_id,
             submitted_s=job.submitted_s,
             rates_per_s=self._envelope(key, exact),
             work=work,
             exclusive_s=float((work / alone).sum()),
+        )
+
+    def _of_regimes(self, job: JobSpec, profile: JobProfile) -> FluidJob:
+        work = job.work_examples or profile.work_examples
+        rows = []
+        parts = regimes(schedule_of(job, profile), work)
+        for size, _ in parts:
+            batch = fixed_at(job.batch, size)
+            plain = replace(job, batch=batch, requested_batch_size=size, work_examples=work)
+            rows.append(self.of(plain, profile))
+        samples = np.array([lasts for _, lasts in parts])
+        alone_s = np.array([row.exclusive_s for row in rows])  # for all of the work at one size
+        return FluidJob(
+            job_id=job.job_id,
+            submitted_s=job.submitted_s,
+            rates_per_s=np.array([row.rates_per_s[0] for row in rows]),
+            work=samples,
+            exclusive_s=float((samples / work * alone_s).sum()),
         )
 
     def _rates(
@@ -180,9 +209,10 @@ class _Curves:
             for gpus in job.gpus.allowed(most):
                 if gpus <= there:
                     site = _site(nodes, gpus, self._hardware)
-                    of_type[:, gpus] = best_rates_per_s(
-                        job, profile, trajectory, site, self._hardware
-                    )
+                    with suppress(InvalidInputError):  # a fixed batch that does not fit so few
+                        of_type[:, gpus] = best_rates_per_s(
+                            job, profile, trajectory, site, self._hardware
+                        )
                 else:
                     of_type[:, gpus] = of_type.max(axis=1)
             rates += there / self._gpus * of_type

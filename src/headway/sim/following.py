@@ -1,12 +1,13 @@
-"""What the agent of a job that adapts by itself says: batch changes, and the regimes begun."""
+"""What the agent of a job with a trajectory says: batch changes, and the regimes begun."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from headway.core.adaptation import Regime
+from headway.core.adaptation import DECLARED, Regime
 from headway.core.control.events import BatchChanged
 from headway.core.model.lr import LrRule, scale_lr
 from headway.core.types import BatchChange
+from headway.sim.schedule import code_of
 from headway.sim.truth import JobTruth, Turn
 
 RULE = LrRule.LINEAR  # Accordion and the noise-scale rule both scale the learning rate so
@@ -39,6 +40,7 @@ def measured(
 
 def change(job: JobTruth, turn: Turn) -> BatchChanged:
     """The record of a batch change that the job's rule made."""
+    rule = DECLARED if job.spec.adaptation is None else job.spec.adaptation.rule
     scale = scale_lr(
         RULE,
         initial_batch_size=job.spec.batch.initial_batch_size,
@@ -57,8 +59,9 @@ def change(job: JobTruth, turn: Turn) -> BatchChanged:
         noise_scale=None,
         noise_scale_error=None,
         predicted_gain=1.0,
-        why="declared schedule"
-        if job.spec.adaptation is None
-        else f"rule {job.spec.adaptation.rule}",
+        code=code_of(rule, job.spec.batch, turn.after.batch_size),
+        why=f"rule {rule}",
+        old_gpus=job.allocation.gpus,
+        epoch=turn.epoch,
     )
     return BatchChanged(at_s=turn.at_s, job_id=job.spec.job_id, change=made)

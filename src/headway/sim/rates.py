@@ -1,11 +1,11 @@
-"""How fast a job runs on given GPUs at best: the rate in each epoch, or stage of its trajectory."""
+"""How fast a job can be on a site: the best of all ways to split its batch, by the truth."""
 
 import numpy as np
 
 from headway.core.model.efficiency import efficiency
+from headway.core.model.split import Choice, split_batch
 from headway.core.types import BatchContract, Float64, FloatArray, JobSpec
 from headway.sim.hardware import Hardware, Site
-from headway.sim.truth import Choice, split
 from headway.traces.base import JobProfile
 from headway.traces.trajectory import Trajectory
 
@@ -22,7 +22,7 @@ def best_rates_per_s(
     """Scale-invariant examples a second; a trajectory leaves nothing to choose."""
     if trajectory is None:
         return _best(job, profile, site, hardware)
-    choices = [split(job.batch, size, sum(site.shape)) for size in trajectory.batch_sizes]
+    choices = [split_batch(job.batch, size, sum(site.shape)) for size in trajectory.batch_sizes]
     times_s = [_step_s(profile, site, hardware, choice) for choice in choices]
     return np.array(
         [
@@ -40,7 +40,7 @@ def _best(
     if job.batch.adapts:
         batches, steps, sizes = _choices(job.batch, gpus)
     else:
-        batches, steps, sizes = _only(split(job.batch, job.requested_batch_size, gpus))
+        batches, steps, sizes = _only(split_batch(job.batch, job.requested_batch_size, gpus))
     pass_s, last_s = hardware.times_s(profile, site, batches)
     worth = efficiency(
         profile.noise_scales(sizes), job.batch.initial_batch_size, sizes[np.newaxis, :]
@@ -78,7 +78,7 @@ def _choices(batch: BatchContract, gpus: int) -> tuple[FloatArray, FloatArray, F
         }
     )
     if not kept:  # where no legal batch can be split so, the least that gives each GPU something
-        return _only(split(batch, batch.initial_batch_size, gpus))
+        return _only(split_batch(batch, batch.initial_batch_size, gpus))
     m, steps = np.array(kept, dtype=np.float64).T
     return m, steps, gpus * m * (steps + 1)
 

@@ -8,18 +8,13 @@ import numpy as np
 
 from headway.core.ids import JobId
 from headway.core.model.efficiency import efficiency
-from headway.core.types import Allocation, BatchContract, FloatArray, JobSpec, Placement
+from headway.core.model.schedule import batch_size_at, next_change
+from headway.core.model.split import Choice, split_batch
+from headway.core.types import Allocation, FloatArray, JobSpec, Placement
 from headway.sim.hardware import Hardware, Site
+from headway.sim.schedule import reached, schedule_of
 from headway.traces.base import JobProfile, Shape, Workload
 from headway.traces.trajectory import Trajectory
-
-
-class Choice(NamedTuple):
-    """How a job splits its batch: m, s, and the batch size M that a step really reads."""
-
-    batch_per_gpu: int
-    accum_steps: int
-    batch_size: int
 
 
 class Speed(NamedTuple):
@@ -42,17 +37,6 @@ class Turn(NamedTuple):
     epoch: int  # the first at the new size
     before: Choice
     after: Choice
-
-
-def split(batch: BatchContract, batch_size: int, gpus: int) -> Choice:
-    """A global batch over GPUs in as few passes as memory allows.
-
-    Where it does not divide evenly some passes are shorter, and the longest set the pace. GPUs
-    that would get less than the smallest per-GPU batch get that, so the batch grows.
-    """
-    size = max(batch_size, gpus * batch.min_batch_per_gpu)
-    passes = math.ceil(size / (gpus * batch.max_batch_per_gpu))
-    return Choice(math.ceil(size / (gpus * passes)), passes - 1, size)
 
 
 @final
@@ -117,6 +101,8 @@ class JobTruth:
         self.profile = profile
         self.speeds = speeds
         self.trajectory = trajectory
+        # batch sizes by the samples read, of a job that says so in its contract
+        self.schedule = schedule_of(spec, profile) if trajectory is None else ()
         self.turns: list[Turn] = []  # batch changes that nobody has been told of
         self.work = spec.work_examples or profile.work_examples
         self.ends = tuple(share * self.work for share in profile.epoch_ends)
@@ -161,9 +147,18 @@ class JobTruth:
     def tune(self, choice: Choice) -> None:
         """Split its batch like this from now on."""
         self.choice = choice
-        self.speed = self.speeds.of(
-            self.profile, self.spec.batch.initial_batch_size, self.site, choice
-        )
+        batch = self.spec.batch
+        # where the batch changes by itself, every example counts as one: epochs are what they are
+        counted_from = choice.batch_size if batch.follows else batch.initial_batch_size
+        self.speed = self.speeds.of(self.profile, counted_from, self.site, choice)
+
+    def change_s(self) -> float:
+        """When its schedule asks for another batch size, if nothing else changes."""
+        at = next_change(self.schedule, reached(self.samples))
+        if at is None or self.speed is None:
+            return math.inf
+        left_s = (at - self.samples) / (self.pace * self.speed.throughput_per_s)
+        return max(self.at_s, self.ready_s) + left_s
 
     @property
     def epoch(self) -> int:
@@ -175,9 +170,11 @@ class JobTruth:
     @property
     def batch_size(self) -> int:
         """The batch size that it wants where no agent chooses one."""
-        if self.trajectory is None:
-            return self.spec.requested_batch_size
-        return self.trajectory.batch_sizes[self.stage]
+        if self.trajectory is not None:
+            return self.trajectory.batch_sizes[self.stage]
+        if self.schedule:
+            return batch_size_at(self.schedule, reached(self.samples))
+        return self.spec.requested_batch_size
 
     @property
     def noise_scale(self) -> float | None:
@@ -229,7 +226,7 @@ class JobTruth:
         if self.trajectory is None or self.choice is None:
             return
         before, first = self.choice, self.trajectory.stages[self.stage][0]
-        after = split(self.spec.batch, self.batch_size, self.allocation.gpus)
+        after = split_batch(self.spec.batch, self.batch_size, self.allocation.gpus)
         self.tune(after)
         self.turns.append(Turn(at_s, int(self.samples), first, before, after))
 

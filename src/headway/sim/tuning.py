@@ -4,10 +4,10 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from headway.core.model.goodput import JobModels
-from headway.core.model.refine import Measured, refine
+from headway.core.model.refine import Measured
+from headway.core.model.retune import models_of, retune
+from headway.core.model.split import Choice, split_batch
 from headway.core.types import BatchContract, JobReport, Placement, ThroughputParams
-from headway.sim.truth import Choice, split
 
 
 class Known(NamedTuple):
@@ -23,7 +23,7 @@ class Known(NamedTuple):
 
 @final
 class Tuner:
-    """``core.model.refine`` for single jobs; equal questions are asked once."""
+    """``core.model.retune`` for single jobs; equal questions are asked once."""
 
     def __init__(self) -> None:
         self._chosen: dict[tuple[Known, Choice | None], tuple[Choice, float]] = {}
@@ -37,14 +37,12 @@ class Tuner:
 
 
 def _choose(known: Known, now: Choice | None) -> tuple[Choice, float]:
-    gpus = known.at.gpus
-    found = refine(_models(known), known.at, _measured(known), None if now is None else now[:2])
-    if found is None:  # no legal batch can be split so: the least that gives each GPU something
-        return now or split(known.batch, known.batch.initial_batch_size, gpus), 1.0
-    m, s, gain = found
-    if now is not None and (m, s) == now[:2]:
-        return now, 1.0
-    return Choice(m, s, gpus * m * (s + 1)), gain
+    models = models_of(known.batch, _report(known))
+    found = retune(models, known.at, _measured(known), now)
+    if found is not None:
+        return found.choice, found.gain
+    # where no legal batch can be split so, the least that gives each GPU something
+    return now or split_batch(known.batch, known.batch.initial_batch_size, known.at.gpus), 1.0
 
 
 def _measured(known: Known) -> Measured:
@@ -54,9 +52,9 @@ def _measured(known: Known) -> Measured:
     )
 
 
-def _models(known: Known) -> JobModels:
-    """One job as the model sees it; of the report only speed and noise scale count."""
-    report = JobReport(
+def _report(known: Known) -> JobReport:
+    """What the model needs to know: of a report only speed and noise scale count."""
+    return JobReport(
         throughput=known.params,
         noise_scale=known.noise_scale,
         progress_examples=0.0,
@@ -64,4 +62,3 @@ def _models(known: Known) -> JobModels:
         accum_steps=0,
         batch_size=0,
     )
-    return JobModels.of([(known.batch, report)])

@@ -30,7 +30,8 @@ from headway.core.control.step import records, step
 from headway.core.ids import JobId, NodeId
 from headway.core.policy.base import Policy, Traits
 from headway.core.types import Allocation, Decision, JobView, Reason, ReasonCode, Snapshot
-from headway.testing.strategies import batch_changes, job_reports, job_specs, nodes
+from headway.testing.batches import batch_changes
+from headway.testing.strategies import job_reports, job_specs, nodes
 
 DELAYS_S = st.sampled_from([0.0, 0.0, 0.5, 10.0, 60.0]) | st.floats(0, 1e4)
 # made once: to make a strategy costs more than to draw from it

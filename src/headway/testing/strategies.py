@@ -31,9 +31,6 @@ from headway.core.ids import JobId, NodeId
 from headway.core.scale import ScaleCode, Scaling
 from headway.core.types import (
     Allocation,
-    BatchChange,
-    BatchContract,
-    BatchMode,
     GpuBounds,
     GradTime,
     JobReport,
@@ -46,15 +43,14 @@ from headway.core.types import (
     ThroughputParams,
 )
 from headway.testing.adaptations import adaptations, regimes
+from headway.testing.batches import COUNTS, NAMES, batch_changes, batch_contracts
 
-NAMES = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), max_size=12)
 JOB_IDS = st.sampled_from([JobId(f"job-{letter}") for letter in "abcdef"])
 NODE_IDS = st.sampled_from([NodeId(f"n{index}") for index in range(6)])
 TIMES_S = st.floats(0, 1e9)
 NOMINAL = {"gpu": 1.0, "t4": 0.5, "v100": 2.0}  # speeds of GPU types
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 FIGURES = st.lists(st.tuples(NAMES, NUMBERS), max_size=3).map(tuple)
-COUNTS = st.integers(0, 10**9)
 GENERATIONS = st.integers(0, 1000)
 
 
@@ -94,23 +90,6 @@ def gpu_bounds(draw: st.DrawFn, max_gpus: int = 16) -> GpuBounds:
         return GpuBounds(min_gpus=sizes[0], max_gpus=sizes[-1], sizes=tuple(sizes))
     low = draw(st.integers(1, max_gpus))
     return GpuBounds(min_gpus=low, max_gpus=draw(st.integers(low, max_gpus)))
-
-
-@st.composite
-def batch_contracts(draw: st.DrawFn) -> BatchContract:
-    """Bounds that agree with each other and with the mode."""
-    mode = draw(st.sampled_from(BatchMode))
-    initial = draw(st.integers(1, 4096))
-    growth = draw(st.integers(1, 32)) if mode is BatchMode.ADAPTIVE else 1
-    least = draw(st.integers(1, initial))
-    return BatchContract(
-        initial_batch_size=initial,
-        max_batch_size=initial * growth,
-        min_batch_per_gpu=least,
-        max_batch_per_gpu=draw(st.integers(least, 8192)),
-        max_accum_steps=draw(st.integers(0, 15)),
-        mode=mode,
-    )
 
 
 def launches() -> SearchStrategy[Launch]:
@@ -212,25 +191,6 @@ def job_reports() -> SearchStrategy[JobReport]:
         step_error_doubled=maybe,
         fit_trouble=NAMES,
         regimes=regimes(),
-    )
-
-
-def batch_changes() -> SearchStrategy[BatchChange]:
-    """A record of the batch contract."""
-    return st.builds(
-        BatchChange,
-        samples=COUNTS,
-        gpus=st.integers(1, 64),
-        batch_per_gpu=st.integers(1, 4096),
-        accum_steps=st.integers(0, 15),
-        old_batch_size=st.integers(1, 10**6),
-        new_batch_size=st.integers(1, 10**6),
-        lr_factor=st.floats(0.01, 100),
-        lr_rule=st.sampled_from(["adascale", "linear", "sqrt", "legw", "hold"]),
-        noise_scale=st.none() | st.floats(0, 1e9),
-        noise_scale_error=st.none() | st.floats(0, 1e9),
-        predicted_gain=st.floats(0, 100),
-        why=NAMES,
     )
 
 

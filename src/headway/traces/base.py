@@ -132,6 +132,8 @@ def samples_to_end(job: JobSpec, profile: JobProfile) -> float:
     """Examples that a job reads from start to end if its batch always has the requested size."""
     if job.adaptation is not None:
         return job.adaptation.epochs * job.adaptation.samples_per_epoch
+    if job.batch.follows:  # which counts every example as one
+        return job.work_examples or profile.work_examples
     size, initial = job.requested_batch_size, job.batch.initial_batch_size
     work = np.diff(profile.epoch_ends, prepend=0.0) * (job.work_examples or profile.work_examples)
     noise_scales = profile.noise_scales(np.array([float(size)]))[:, 0]

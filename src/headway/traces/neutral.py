@@ -11,10 +11,19 @@ from pathlib import Path
 from headway.core.adaptation import Adaptation
 from headway.core.errors import InvalidInputError
 from headway.core.ids import JobId
-from headway.core.types import BatchContract, BatchMode, GpuBounds, JobSpec
+from headway.core.model.schedule import first_batch_size
+from headway.core.types import (
+    BatchContract,
+    BatchMode,
+    BatchRule,
+    GpuBounds,
+    JobSpec,
+    ScheduledBatch,
+)
 from headway.traces import adapting
 from headway.traces.base import JobProfile, Workload, widest, workload
 from headway.traces.rows import MOST_S, Row, read_text, rows
+from headway.traces.schedules import parse, text_of
 from headway.traces.trajectory import Trajectory
 
 NEEDED = ("name", "submitted_s", "profile", "requested_gpus", "requested_batch_size")
@@ -32,6 +41,7 @@ OPTIONAL = (
     "tenant",
     "weight",
     "preemptible",
+    "schedule",
 )
 COLUMNS = NEEDED + OPTIONAL + adapting.COLUMNS
 MAX_ACCUM_STEPS = 1000  # the search tries each
@@ -87,6 +97,8 @@ def _job(row: Row, profile: JobProfile, adaptation: Adaptation | None) -> JobSpe
     batch = _batch(row, profile.contract, adaptation)
     requested_batch_size = row.whole("requested_batch_size")
     least, most = batch.initial_batch_size, batch.max_batch_size
+    if batch.follows and adaptation is None:
+        least = most = first_batch_size(batch)
     if not least <= requested_batch_size <= most:
         raise row.wrong(
             "requested_batch_size", f"must be from {least} to {most}, not {requested_batch_size}"
@@ -124,13 +136,12 @@ def _batch(row: Row, default: BatchContract, adaptation: Adaptation | None) -> B
     if text not in list(BatchMode):
         raise row.wrong("mode", f"must be one of {MODES}, not {text!r}")
     mode = BatchMode(text)
-    if (mode is BatchMode.SCHEDULE or adaptation is not None) and (
-        adaptation is None or mode is BatchMode.ADAPTIVE
-    ):
-        raise row.wrong("mode", f"must be {BatchMode.SCHEDULE} with a rule, and only then")
     initial = row.whole("initial_batch_size", str(default.initial_batch_size))
-    largest = default.max_batch_size if mode is BatchMode.ADAPTIVE else initial
-    if adaptation is not None and mode is BatchMode.SCHEDULE:
+    schedule, rule = _schedule(row, mode, adaptation)
+    largest = max([initial, *(step.batch_size for step in schedule)])
+    if rule is not None or mode is BatchMode.ADAPTIVE:
+        largest = default.max_batch_size
+    elif mode is BatchMode.SCHEDULE and adaptation is not None:
         largest = max(adaptation.configurations)
     batch = BatchContract(
         initial_batch_size=initial,
@@ -141,8 +152,12 @@ def _batch(row: Row, default: BatchContract, adaptation: Adaptation | None) -> B
             "max_accum_steps", str(default.max_accum_steps), least=0, most=MAX_ACCUM_STEPS
         ),
         mode=mode,
+        schedule=schedule,
+        rule=rule,
     )
-    if not (batch.adapts or mode is BatchMode.SCHEDULE) and batch.max_batch_size != initial:
+    if schedule and batch.max_batch_size < largest:
+        raise row.wrong("max_batch_size", f"must be at least {largest}, as the schedule says")
+    if mode in {BatchMode.OBSERVE, BatchMode.FIXED} and batch.max_batch_size != initial:
         raise row.wrong("max_batch_size", f"must be {initial} where the mode is {mode}")
     for low, high in (
         ("initial_batch_size", "max_batch_size"),
@@ -152,6 +167,32 @@ def _batch(row: Row, default: BatchContract, adaptation: Adaptation | None) -> B
         if getattr(batch, low) > getattr(batch, high):
             raise row.wrong(high, f"{getattr(batch, high)} is below {low} {getattr(batch, low)}")
     return batch
+
+
+def _schedule(
+    row: Row, mode: BatchMode, adaptation: Adaptation | None
+) -> tuple[tuple[ScheduledBatch, ...], BatchRule | None]:
+    """As the agent follows it; nothing where the row says in its other columns what happens."""
+    text = row.text("schedule", "none")
+    if adaptation is not None:
+        if mode is BatchMode.ADAPTIVE:
+            raise row.wrong("mode", f"must be {BatchMode.SCHEDULE} with a rule, not {mode}")
+        if text != "none":
+            raise row.wrong("schedule", "is for a row without a rule; leave one of both out")
+        return (), None
+    if mode is not BatchMode.SCHEDULE:
+        if text != "none":
+            raise row.wrong("schedule", f"is for mode schedule, not for {mode}")
+        return (), None
+    if text == "none":
+        raise row.wrong(
+            "schedule",
+            "must say '0:64 2M:128', accordion or gns in this mode, or rule must name one",
+        )
+    try:
+        return parse(text)
+    except InvalidInputError as error:
+        raise row.wrong("schedule", str(error).removeprefix("schedule: ")) from None
 
 
 def _gpus(row: Row, profile: JobProfile) -> GpuBounds:
@@ -201,4 +242,5 @@ def _values(job: JobSpec, profile: str) -> tuple[object, ...]:
         job.tenant,
         job.weight,
         "true" if job.preemptible else "false",
+        text_of(batch) or "none",
     )

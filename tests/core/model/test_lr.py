@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.core.model.lr import LearningRateScale, LrRule, scale_lr
+from headway.core.model.lr import (
+    LearningRateScale,
+    LrRule,
+    scale_lr,
+    steps_at_initial,
+    with_longer_warmup,
+)
 
 noise_scales = st.none() | st.floats(0, 1e9) | st.just(inf)
 
@@ -72,3 +78,44 @@ def test_a_scaled_beta_is_still_a_beta(beta: float, growth: float) -> None:
     if growth >= 1:
         assert scale.beta(beta) <= beta + 1e-12
     assert LearningRateScale().beta(beta) == beta
+
+
+@given(st.integers(1, 100), st.integers(1, 40), st.integers(0, 5))
+def test_at_m0_a_schedule_makes_one_step_a_step(samples: int, size: int, epochs: int) -> None:
+    """Whole epochs with a short last step each: the schedule is where the steps are."""
+    steps, read = 0, 0
+    for _ in range(epochs):
+        for start in range(0, samples, size):
+            steps, read = steps + 1, read + min(size, samples - start)
+            found = steps_at_initial(read, epoch_samples=samples, initial_batch_size=size)
+            assert found == steps
+
+
+def test_a_schedule_goes_by_samples_whatever_the_batch() -> None:
+    at = [steps_at_initial(read, epoch_samples=1000, initial_batch_size=32) for read in (128, 1000)]
+    assert at == [4, 32]
+
+
+@given(st.integers(0, 1000), st.integers(0, 100), st.floats(1, 32))
+def test_legw_stretches_the_warmup_and_nothing_else(
+    steps: int, warmup_steps: int, warmup: float
+) -> None:
+    found = with_longer_warmup(steps, warmup_steps=warmup_steps, warmup=warmup)
+    if steps >= warmup_steps * warmup:
+        assert found == steps
+    else:
+        assert found == int(steps / warmup) < warmup_steps
+
+
+@given(st.sampled_from(LrRule), st.integers(32, 4096), st.floats(0, 1e6), st.floats(1, 8))
+def test_no_rule_goes_beyond_the_owners_bound(
+    rule: LrRule, size: int, phi: float, most: float
+) -> None:
+    free = scale_lr(rule, initial_batch_size=32, batch_size=size, noise_scale=phi)
+    bound = scale_lr(rule, initial_batch_size=32, batch_size=size, noise_scale=phi, most=most)
+    assert bound.rate == min(free.rate, most)
+    assert (bound.warmup, bound.forgetting, bound.epsilon) == (
+        free.warmup,
+        free.forgetting,
+        free.epsilon,
+    )

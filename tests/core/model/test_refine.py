@@ -133,7 +133,7 @@ def test_a_choice_is_kept_for_less_than_is_worth_a_change() -> None:
     near = (found.batch_per_gpu - 1, found.accum_steps)
     kept = refine(job, at, NOTHING, near)
     assert kept is not None
-    assert kept == (*near, 1.0)
+    assert kept[:3] == (*near, 1.0)
 
 
 def test_a_present_choice_that_the_contract_forbids_is_left() -> None:

@@ -168,7 +168,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"gpus": "many"}, "gpus: 'many' is no range; write 4 or 1-4"),
     ({"gpus": "1-2", "requested": {"gpus": 3}}, "requested.gpus: 3 is not among"),
     ({"batch": {"mode": "adaptive"}}, "batch: mode adaptive needs initial"),
-    ({"batch": {"mode": "adaptve"}}, "batch.mode: input should be 'observe', 'fixed' or"),
+    (
+        {"batch": {"mode": "adaptve"}},
+        "batch.mode: input should be 'observe', 'fixed', 'schedule' or",
+    ),
     ({"batch": "64-512"}, "batch: mode fixed keeps the batch; drop max, or take mode adaptive"),
     ({"batch": {"initial": 64, "max": 32}}, "batch: initial 64 is above max 32; raise max"),
     ({"batch": 2, "gpus": "4-4"}, "batch: 2 examples are too few for gpus.min 4"),

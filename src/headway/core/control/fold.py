@@ -142,7 +142,8 @@ def _job(
         case JobReported():
             return state.with_job(replace(job, report=event.report))
         case BatchChanged():
-            return replace(state, changes=state.changes + 1)
+            same = event.change.old_batch_size == event.change.new_batch_size
+            return state if same else replace(state, changes=state.changes + 1)
         case JobStopped():
             return state.with_job(_on_stopped(job, event, state.now_s))
         case JobFinished() | JobFailed() | JobCancelled():

@@ -10,7 +10,9 @@ from numpy.typing import ArrayLike
 
 from headway.core.model.efficiency import assumed_noise_scale, efficiency
 from headway.core.model.gputypes import pairs
+from headway.core.model.schedule import at_present
 from headway.core.model.search import LEAST_PASS_S, Problem, search
+from headway.core.model.split import fewest_passes
 from headway.core.model.sync import ALPHA_GRAD, BETA_GRAD, GAMMA
 from headway.core.model.throughput import UNREPORTED, narrow, stack, step_time_s, sync_time_s
 from headway.core.types import (
@@ -56,7 +58,7 @@ class JobModels:
         passes on another are taken, longer or shorter by the ratio of the types' ``speed``, which
         is 1 where none is given.
         """
-        contracts = [contract for contract, _ in specs]
+        contracts = [at_present(contract, report) for contract, report in specs]
         reports = [report for _, report in specs]
         theta = stack([UNREPORTED if r is None else r.throughput for r in reports])
         if gpu_type is not None:
@@ -204,8 +206,7 @@ def _adaptive(ask: Problem, alone_accumulates: bool) -> tuple[FloatArray, FloatA
 def _fixed(ask: Problem, _: bool) -> tuple[FloatArray, FloatArray]:
     """M0 split over the GPUs: the fewest passes that fit in memory, m rounded up."""
     initial, limit = ask.least_batch_size, ask.most_batch_per_gpu
-    passes = np.ceil(initial / (ask.gpus * limit))
-    m = np.ceil(initial / (ask.gpus * passes))
+    m, passes = fewest_passes(initial, ask.gpus, limit)
     feasible = (ask.gpus * ask.least_batch_per_gpu <= initial) & (passes <= ask.most_passes)
     feasible &= m >= ask.least_batch_per_gpu
     return np.where(feasible, m, 0), np.where(feasible, passes, 0)

@@ -6,8 +6,9 @@ by whoever applies them.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from math import ceil
 from types import MappingProxyType
 
 from headway.core.model.efficiency import assumed_noise_scale, gain
@@ -48,11 +49,29 @@ def scale_lr(
     initial_batch_size: float,
     batch_size: float,
     noise_scale: float | None = None,
+    most: float | None = None,
 ) -> LearningRateScale:
-    """SCALE_LR(M0, M) (Pollux, section 3.2). Without a noise scale, phi-driven rules hold."""
+    """SCALE_LR(M0, M) (Pollux, section 3.2). Without a noise scale, phi-driven rules hold.
+
+    ``most``: the owner's bound on the factor of the rate.
+    """
     growth = batch_size / initial_batch_size
     worth = float(gain(assumed_noise_scale(noise_scale), initial_batch_size, batch_size))
-    return _RULES[rule](growth, worth)
+    scale = _RULES[rule](growth, worth)
+    return scale if most is None else replace(scale, rate=min(scale.rate, most))
+
+
+def steps_at_initial(examples: float, *, epoch_samples: int, initial_batch_size: int) -> int:
+    """Steps that training at M0 has made after so many examples, the short last one of each epoch
+    counted: where a learning-rate schedule that was written for M0 should be by then."""
+    epochs, rest = divmod(examples, epoch_samples)
+    whole = -(-epoch_samples // initial_batch_size)
+    return int(epochs) * whole + ceil(rest / initial_batch_size)
+
+
+def with_longer_warmup(steps: int, *, warmup_steps: int, warmup: float) -> int:
+    """Where the schedule should be if its warm-up is longer by this factor, and only that."""
+    return int(steps / warmup) if steps < warmup_steps * warmup else steps
 
 
 def _adascale(growth: float, worth: float) -> LearningRateScale:

@@ -69,6 +69,7 @@ class Refined(NamedTuple):
     batch_per_gpu: int
     accum_steps: int
     gain: float
+    goodput_per_s: float
 
 
 def refine(
@@ -88,15 +89,16 @@ def refine(
     goodput_per_s = _goodput_per_s(models, at, measured, m, s)
     hoped = goodput_per_s * _hope(measured, m)
     found = int(hoped.argmax())
-    chosen = Refined(int(m[found]), int(s[found]), 1.0)
+    chosen = Refined(int(m[found]), int(s[found]), 1.0, float(goodput_per_s[found]))
     if now is None:
         return chosen
     if not _legal(models, at, np.array(now[:1]), np.array(now[1:]))[0]:
         return chosen  # as just after a resize
     present = np.flatnonzero((m == now[0]) & (s == now[1]))[0]
+    present_per_s = float(goodput_per_s[present])
     if hoped[found] < hoped[present] * (1 + WORTH_A_CHANGE + measured.error):
-        return Refined(*now, 1.0)
-    return chosen._replace(gain=float(goodput_per_s[found] / goodput_per_s[present]))
+        return Refined(*now, 1.0, present_per_s)
+    return chosen._replace(gain=chosen.goodput_per_s / present_per_s)
 
 
 def _hope(measured: Measured, m: Int64[IntArray, " choices"]) -> FloatArray | float:

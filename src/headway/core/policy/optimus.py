@@ -12,7 +12,7 @@ from headway.core.model.sync import Theta
 from headway.core.policy.admission import place
 from headway.core.policy.base import Traits
 from headway.core.policy.grid import Grid
-from headway.core.policy.remaining import step_times_s, steps_left
+from headway.core.policy.remaining import batch_size_of, step_times_s, steps_left
 from headway.core.types import (
     Decision,
     Float64,
@@ -111,7 +111,7 @@ class _Ladder:
 
 def _sizes(job: JobView, total: int) -> tuple[int, ...]:
     batch, allowed = job.spec.batch, job.spec.gpus.allowed(total)
-    most = job.spec.requested_batch_size // batch.min_batch_per_gpu
+    most = batch_size_of(job) // batch.min_batch_per_gpu
     return allowed[:1] + tuple(size for size in allowed[1:] if size <= most)
 
 
@@ -122,8 +122,7 @@ def _remaining_s(
     steps = steps_left(job)
     if job.report is None or steps is None:
         return np.full(len(gpus), np.inf)
-    size = job.spec.requested_batch_size
-    return steps * step_times_s(job, theta, gpus, per_node, size)
+    return steps * step_times_s(job, theta, gpus, per_node, batch_size_of(job))
 
 
 def _types(grid: Grid, order: list[int], least: Int64[IntArray, " jobs"]) -> dict[int, int]:

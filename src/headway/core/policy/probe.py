@@ -69,9 +69,9 @@ class Probe:
         return sum(node.gpus for node in sized_nodes(self.seen, nodes))
 
     def _contract(self, job: JobView) -> BatchContract:
-        """What the agent really does under the policy: adapt, or keep the requested batch."""
+        """What the agent really does under the policy: adapt, follow, or keep the requested."""
         traits, batch = self.policy.traits, job.spec.batch
-        if traits.adapts_batch_size and batch.adapts:
+        if batch.follows or (traits.adapts_batch_size and batch.adapts):
             return contract_under(traits, batch)
         size = job.spec.requested_batch_size
         return replace(batch, initial_batch_size=size, max_batch_size=size, mode=BatchMode.FIXED)

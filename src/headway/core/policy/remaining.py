@@ -7,6 +7,8 @@ import numpy as np
 
 from headway.core.adaptation import Adaptation
 from headway.core.model.efficiency import assumed_noise_scale, gain
+from headway.core.model.schedule import present_batch_size
+from headway.core.model.split import fewest_passes
 from headway.core.model.sync import Theta
 from headway.core.model.throughput import stack, step_time_s
 from headway.core.predict.foresight import Foresight
@@ -136,7 +138,7 @@ def _plain(job: JobView, per_node: int) -> Lengths | None:
         return None
     gpus = np.array([job.spec.requested_gpus], dtype=np.int64)
     theta = stack([report.throughput])
-    step_s = float(step_times_s(job, theta, gpus, per_node, job.spec.requested_batch_size)[0])
+    step_s = float(step_times_s(job, theta, gpus, per_node, batch_size_of(job))[0])
     done = _steps_done(job, report)
     return done * step_s, [left * step_s], [left / max(done + left, 1e-12)]
 
@@ -145,10 +147,17 @@ def step_times_s(
     job: JobView, theta: Theta, gpus: Int64[IntArray, " sizes"], per_node: int, batch_size: int
 ) -> Float64[FloatArray, " sizes"]:
     """T_iter of a batch of this size on as few nodes as possible, in as few passes as fit."""
-    passes = np.ceil(batch_size / (gpus * job.spec.batch.max_batch_per_gpu))
-    batch_per_gpu = np.ceil(batch_size / (gpus * passes))
+    size = np.full(len(gpus), float(batch_size))
+    limit = np.full(len(gpus), float(job.spec.batch.max_batch_per_gpu))
+    batch_per_gpu, passes = fewest_passes(size, gpus.astype(np.float64), limit)
     nodes = -(-gpus // max(per_node, 1))
     return step_time_s(theta, gpus, nodes > 1, batch_per_gpu, passes - 1, nodes=nodes)
+
+
+def batch_size_of(job: JobView) -> int:
+    """What was requested, or what the job has by itself now."""
+    batch = job.spec.batch
+    return present_batch_size(batch, job.report) if batch.follows else job.spec.requested_batch_size
 
 
 def steps_left(job: JobView) -> float | None:
@@ -157,7 +166,7 @@ def steps_left(job: JobView) -> float | None:
     if report is None:
         return None
     if spec.work_samples is not None:
-        return max(spec.work_samples - report.samples, 0.0) / spec.requested_batch_size
+        return max(spec.work_samples - report.samples, 0.0) / batch_size_of(job)
     if spec.work_examples is None:
         return None
     return max(spec.work_examples - report.progress_examples, 0.0) / _worth(job, report)
@@ -165,12 +174,14 @@ def steps_left(job: JobView) -> float | None:
 
 def _steps_done(job: JobView, report: JobReport) -> float:
     if job.spec.work_samples is not None:
-        return report.samples / job.spec.requested_batch_size
+        return report.samples / batch_size_of(job)
     return report.progress_examples / _worth(job, report)
 
 
 def _worth(job: JobView, report: JobReport) -> float:
-    """Scale-invariant examples of a step at the requested batch size."""
-    initial = job.spec.batch.initial_batch_size
+    """Scale-invariant examples of a step; of its own where a job sets its batch by itself."""
+    batch, size = job.spec.batch, batch_size_of(job)
+    if batch.follows:
+        return float(size)
     noise_scale = assumed_noise_scale(report.noise_scale)
-    return float(initial * gain(noise_scale, initial, job.spec.requested_batch_size))
+    return float(batch.initial_batch_size * gain(noise_scale, batch.initial_batch_size, size))

@@ -9,7 +9,9 @@ from pathlib import Path
 
 from headway.core.errors import InvalidInputError
 from headway.core.ids import JobId
+from headway.core.model.schedule import first_batch_size
 from headway.core.types import BatchContract, GpuBounds, JobSpec, Launch
+from headway.service.api.contract import contract_of, sizes_of
 from headway.service.api.schemas import JobRequest
 
 
@@ -72,25 +74,19 @@ def _requested_gpus(request: JobRequest, usable: tuple[int, ...]) -> int:
 
 def _batch(request: JobRequest) -> BatchContract:
     given, gpus = request.batch, request.gpus
-    # without a batch size, one example a GPU: any allowed count of GPUs must be able to share it
-    initial = given.initial or gpus.most * given.min_per_gpu
-    contract = BatchContract(
-        initial_batch_size=initial,
-        max_batch_size=given.max or initial,
-        min_batch_per_gpu=given.min_per_gpu,
-        max_batch_per_gpu=given.max_per_gpu or given.max or max(initial, given.min_per_gpu),
-        max_accum_steps=given.max_accum_steps,
-        mode=given.mode,
-    )
-    if contract.max_batch_size < gpus.min * given.min_per_gpu:
+    contract = contract_of(given, gpus.most)
+    least, most = sizes_of(contract)
+    most_at_all = contract.max_batch_size if contract.adapts else least
+    if most_at_all < gpus.min * given.min_per_gpu:
         raise InvalidInputError(
-            f"batch: {contract.max_batch_size} examples are too few for gpus.min {gpus.min} with "
+            f"batch: {most_at_all} examples are too few for gpus.min {gpus.min} with "
             f"{given.min_per_gpu} each; raise the batch or lower gpus.min"
         )
     room = gpus.most * contract.max_batch_per_gpu * (given.max_accum_steps + 1)
-    if initial > room:
+    if most > room:
+        field = "schedule" if contract.schedule else "replay" if contract.replay else "initial"
         raise InvalidInputError(
-            f"batch.initial: {initial} examples do not fit gpus.max {gpus.most}, "
+            f"batch.{field}: {most} examples do not fit gpus.max {gpus.most}, "
             f"batch.max_per_gpu {contract.max_batch_per_gpu} and max_accum_steps "
             f"{given.max_accum_steps}; raise one of these"
         )
@@ -99,6 +95,12 @@ def _batch(request: JobRequest) -> BatchContract:
 
 def _requested_batch(request: JobRequest, batch: BatchContract) -> int:
     wanted = request.requested.batch
+    if batch.follows:
+        if wanted is not None:
+            raise InvalidInputError(
+                "requested.batch: the batch follows its schedule, rule or log; drop it"
+            )
+        return first_batch_size(batch)
     if wanted is None:
         return batch.initial_batch_size
     if not batch.initial_batch_size <= wanted <= batch.max_batch_size:

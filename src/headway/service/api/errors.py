@@ -12,7 +12,8 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 from headway.core.errors import InvalidInputError, UnavailableError
-from headway.service.api.schemas import BatchRequest, GpusRequest, JobRequest, Requested
+from headway.service.api.contract import BatchRequest
+from headway.service.api.schemas import GpusRequest, JobRequest, Requested
 
 _MODELS: Mapping[str, type[BaseModel]] = {
     "": JobRequest,

@@ -2,13 +2,11 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
-from headway.core.types import BatchMode
+from headway.service.api.contract import BatchRequest
+from headway.service.api.fields import Body, Count, Examples, Text, span
 
-Count = Annotated[int, Field(ge=1, le=1_000_000)]
-Examples = Annotated[int, Field(ge=1, le=2**40)]
-Text = Annotated[str, Field(min_length=1, max_length=4096, pattern=r"^[^\x00]*$")]
 VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=256)]
 
 
@@ -19,29 +17,6 @@ def _as_text(value: Any) -> Any:  # whatever a user wrote
 
 
 EnvValue = Annotated[str, Field(max_length=65536, pattern=r"^[^\x00]*$"), BeforeValidator(_as_text)]
-
-
-class Body(BaseModel):
-    """Strict: a field that is not known is an error, not a surprise."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-def _span(low: str, high: str) -> BeforeValidator:
-    """``2`` is both ends, ``"1-4"`` is from 1 to 4; anything else is left as it is."""
-
-    def parse(value: Any) -> Any:  # whatever a user wrote
-        if isinstance(value, int) and not isinstance(value, bool):
-            return {low: value, high: value}
-        if isinstance(value, str):
-            first, dash, last = value.partition("-")
-            try:
-                return {low: int(first), high: int(last if dash else first)}
-            except ValueError:
-                raise ValueError(f"{value!r} is no range; write 4 or 1-4") from None
-        return value
-
-    return BeforeValidator(parse)
 
 
 class GpusRequest(Body):
@@ -77,44 +52,6 @@ class GpusRequest(Body):
         return self
 
 
-class BatchRequest(Body):
-    """The batch contract: what may be changed, within which bounds. Sizes are in examples."""
-
-    mode: BatchMode = Field(
-        default=BatchMode.FIXED,
-        description="observe, fixed, or adaptive: may the batch size change",
-    )
-    initial: Examples | None = Field(
-        default=None, description="the global batch size you tuned for"
-    )
-    max: Examples | None = Field(
-        default=None, description="largest global batch size, for adaptive"
-    )
-    min_per_gpu: Count = Field(default=1, description="smallest batch on one GPU")
-    max_per_gpu: Examples | None = Field(
-        default=None, description="largest batch that fits one GPU"
-    )
-    max_accum_steps: Annotated[int, Field(ge=0, le=1000)] = Field(
-        default=15, description="most accumulation steps before a synchronisation"
-    )
-
-    @model_validator(mode="after")
-    def _bounds(self) -> Self:
-        if self.mode is BatchMode.ADAPTIVE and self.initial is None:
-            raise ValueError("mode adaptive needs initial, the batch size you tuned for")
-        if self.initial is None and self.max is not None:
-            raise ValueError("max needs initial, the batch size you tuned for")
-        if self.initial and self.max and self.max < self.initial:
-            raise ValueError(f"initial {self.initial} is above max {self.max}; raise max")
-        if self.mode is not BatchMode.ADAPTIVE and self.max not in (None, self.initial):
-            raise ValueError(f"mode {self.mode} keeps the batch; drop max, or take mode adaptive")
-        if self.max_per_gpu is not None and self.max_per_gpu < self.min_per_gpu:
-            raise ValueError(
-                f"min_per_gpu {self.min_per_gpu} is above max_per_gpu {self.max_per_gpu}"
-            )
-        return self
-
-
 class Requested(Body):
     """What the job gets from a policy that does not resize."""
 
@@ -122,8 +59,8 @@ class Requested(Body):
     batch: Examples | None = Field(default=None, description="by default, the initial batch size")
 
 
-Gpus = Annotated[GpusRequest, _span("min", "max")]
-Batch = Annotated[BatchRequest, _span("initial", "max")]
+Gpus = Annotated[GpusRequest, span("min", "max")]
+Batch = Annotated[BatchRequest, span("initial", "max")]
 
 
 class JobRequest(Body):

@@ -1,0 +1,32 @@
+"""What the fields of request bodies are made of."""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+Count = Annotated[int, Field(ge=1, le=1_000_000)]
+Examples = Annotated[int, Field(ge=1, le=2**40)]
+Text = Annotated[str, Field(min_length=1, max_length=4096, pattern=r"^[^\x00]*$")]
+
+
+class Body(BaseModel):
+    """Strict: a field that is not known is an error, not a surprise."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def span(low: str, high: str) -> BeforeValidator:
+    """``2`` is both ends, ``"1-4"`` is from 1 to 4; anything else is left as it is."""
+
+    def parse(value: Any) -> Any:  # whatever a user wrote
+        if isinstance(value, int) and not isinstance(value, bool):
+            return {low: value, high: value}
+        if isinstance(value, str):
+            first, dash, last = value.partition("-")
+            try:
+                return {low: int(first), high: int(last if dash else first)}
+            except ValueError:
+                raise ValueError(f"{value!r} is no range; write 4 or 1-4") from None
+        return value
+
+    return BeforeValidator(parse)

@@ -1,0 +1,61 @@
+"""The guard: it lets a healthy training alone, and notices one that is not."""
+
+from math import inf, nan
+
+import numpy as np
+import pytest
+
+from headway.core.model.guard import IN_A_ROW, LEAST_LOOKS, Guard
+from headway.core.types import ChangeCode
+
+
+def listened(losses: list[float], guard: Guard | None = None) -> tuple[Guard, list[ChangeCode]]:
+    guard, said = guard or Guard(), []
+    for loss in losses:
+        guard = guard.heard(loss, 320.0, 32)
+        code = guard.departed(loss)
+        if code is not None:
+            said.append(code)
+    return guard, said
+
+
+def falling(count: int, seed: int = 0, noise: float = 0.1) -> list[float]:
+    """A loss as it is: falls like a power, with noise that is now and then three times as large."""
+    rng = np.random.default_rng(seed)
+    return (2 * (1 + np.arange(count)) ** -0.3 + noise * rng.standard_t(4, count)).tolist()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_healthy_training_is_left_alone(seed: int) -> None:
+    assert listened(falling(2000, seed))[1] == []
+
+
+def test_a_single_spike_passes() -> None:
+    losses = falling(100)
+    losses[60] = 50.0
+    assert listened(losses)[1] == []
+
+
+@pytest.mark.parametrize("broken", [nan, inf])
+def test_no_number_is_a_departure_at_once(broken: float) -> None:
+    assert listened([broken])[1] == [ChangeCode.NOT_A_NUMBER]
+
+
+def test_a_training_that_diverges_is_noticed_within_few_looks() -> None:
+    guard, _ = listened(falling(200))
+    rising = [guard.loss * 1.3**look for look in range(12)]
+    after, said = listened(rising, guard)
+    assert said
+    assert set(said) == {ChangeCode.LOSS_LEFT}
+    assert after.loss < guard.limit  # what departs is not learned from
+
+
+def test_it_needs_a_forecast_before_it_judges() -> None:
+    assert listened([1.0] * (LEAST_LOOKS - 1) + [100.0] * IN_A_ROW)[1] == []
+    assert listened([1.0] * LEAST_LOOKS + [100.0] * IN_A_ROW)[1] == [ChangeCode.LOSS_LEFT]
+
+
+def test_after_a_fall_the_batch_is_held_longer_each_time() -> None:
+    guard = Guard().fallen(1000, 32)
+    assert (guard.falls, guard.looks, guard.held_until_samples) == (1, 0, 1000 + 512 * 32)
+    assert guard.fallen(50_000, 32).held_until_samples == 50_000 + 2 * 512 * 32
