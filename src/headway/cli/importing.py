@@ -19,13 +19,17 @@ from headway.traces.sniff import FORMATS, read_profiles, read_workload
 @click.option(
     "--profiles",
     type=click.Path(path_type=Path),
-    help="Measured profiles that the jobs refer to; the built-in catalogue by default.",
+    help="Measured profiles that the jobs refer to: a folder of Pollux's, or a throughput table of "
+    "Gavel's; the built-in catalogue by default.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def import_command(
     format_name: str, file: Path, output: Path, profiles: Path | None, as_json: bool
 ) -> None:
-    """Convert FILE, a trace in FORMAT, to a Headway workload; say what was dropped and why."""
+    """Convert FILE, a trace in FORMAT, to a Headway workload; say what was dropped and why.
+
+    FORMAT is gavel (Shockwave's too), headway or pollux.
+    """
     known = CATALOGUE if profiles is None else read_profiles(profiles)
     workload = read_workload(file, known, format_name)
     try:

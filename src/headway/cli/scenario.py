@@ -12,14 +12,14 @@ import click
 from headway.cli.tenants import read_tenants, tenants_option
 from headway.core.errors import InvalidInputError
 from headway.core.model.choice import FITTERS
-from headway.core.policy import DEFAULT, has_setting, make
+from headway.core.policy import DEFAULT, POLICIES, has_setting, make
 from headway.sim.cluster import Cluster, parse_cluster
 from headway.sim.driver import Setup, fitted
 from headway.sim.generate import generate, is_generator
 from headway.sim.results import Contender, Result
 from headway.traces.base import Workload
 from headway.traces.catalogue import CATALOGUE
-from headway.traces.sniff import read_profiles, read_workload
+from headway.traces.sniff import FORMATS, read_profiles, read_workload
 
 MOST_S = 1e7  # of a round or a restart; virtual time goes on round by round
 SIMULATOR = "sim"  # whose settings, beside the policies', --set may name
@@ -42,14 +42,21 @@ OPTIONS = (
         "policies",
         multiple=True,
         default=(DEFAULT,),
-        help="May be given several times; NAME+goodput or NAME+throughput scales the cluster.",
+        show_default=True,
+        help=f"May be given several times: {', '.join(POLICIES)}. NAME+goodput or NAME+throughput "
+        "scales the cluster.",
     ),
     click.option(
         "--profiles",
         type=click.Path(path_type=Path),
-        help="Measured profiles; the built-in catalogue by default.",
+        help="Measured profiles: a folder of Pollux's, or a throughput table of Gavel's; "
+        "the built-in catalogue by default.",
     ),
-    click.option("--format", "format_name", help="Of WORKLOAD; told from its content by default."),
+    click.option(
+        "--format",
+        "format_name",
+        help=f"Of WORKLOAD: {', '.join(sorted(FORMATS))}; told from its content by default.",
+    ),
     click.option("--round-s", default=60.0, show_default=True, help="Seconds from round to round."),
     click.option(
         "--restart-s", default=30.0, show_default=True, help="Seconds that a restart takes."
@@ -173,7 +180,10 @@ def parse_settings(settings: Sequence[str], policies: Sequence[str]) -> Settings
         if not (equals and dot and key and value):
             raise InvalidInputError(f"--set {text!r} must be NAME.KEY=VALUE, as in pollux.p=-1")
         if name not in found:
-            raise InvalidInputError(f"--set {text}: {name!r} is not one of {', '.join(found)}")
+            known = ", ".join(found)
+            raise InvalidInputError(
+                f"--set {text}: {name!r} is not one of {known}; a policy is named as in --policy"
+            )
         if name == SIMULATOR and key not in SIMULATOR_SETTINGS:
             known = ", ".join(SIMULATOR_SETTINGS)
             raise InvalidInputError(f"--set {text}: the simulator has no {key!r}; it has {known}")
@@ -189,8 +199,12 @@ def with_tenants(settings: Settings, table: str) -> Settings:
     """
     knowing = [name for name in settings if name != SIMULATOR and has_setting(name, "tenants")]
     if not knowing:
-        others = ", ".join(name for name in settings if name != SIMULATOR)
-        raise InvalidInputError(f"--tenants: {others} does not weigh tenants; add --policy pollux")
+        others = [name for name in settings if name != SIMULATOR]
+        do = "does" if len(others) == 1 else "do"
+        raise InvalidInputError(
+            f"--tenants: {', '.join(others)} {do} not weigh tenants; "
+            "add --policy pollux or shockwave"
+        )
     return {
         name: {"tenants": table, **own} if name in knowing else own
         for name, own in settings.items()

@@ -26,6 +26,7 @@ FIGURES = (
     Column(title="mean rho", of=lambda summary: summary.mean_rho, digits=2),
     Column(title="unfair", of=lambda summary: summary.unfair_fraction, digits=2),
     Column(title="GPU-h", of=lambda summary: summary.gpu_hours),
+    Column(title="node-h", of=lambda summary: summary.node_hours),
     Column(title="GPUs used", of=lambda summary: summary.utilisation, digits=2, better=max),
 )
 READING = READINGS[0][1]  # that of the rho above

@@ -67,7 +67,9 @@ def read_workload(path: Path, profiles: Mapping[str, JobProfile]) -> Workload:
         name = row.text("profile")
         if name not in profiles:
             known = ", ".join(sorted(profiles))
-            raise row.wrong("profile", f"{name!r} is not known; there are {known}")
+            raise row.wrong(
+                "profile", f"{name!r} is not known; there are {known}; --profiles takes others"
+            )
         followed = adapting.read(row, name)
         job = _job(row, profiles[name], None if followed is None else followed[0])
         if job.job_id in jobs:
