@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from headway.cli.keeping import keep
+from headway.cli.keeping import alone_in, keep
 from headway.cli.simulate import simulate_command
 from headway.core.errors import UnavailableError
 from headway.core.metrics import per_job, summarise
@@ -57,3 +57,13 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     results: list[Result] = []
     with pytest.raises(UnavailableError, match=r"report\.md cannot be written"):
         keep(tmp_path, {}, results)
+
+
+def test_two_do_not_write_to_one_folder(tmp_path: Path) -> None:
+    """Past bug: two runs wrote into one log, line by line, and both said that all was well."""
+    out = tmp_path / "out"
+    refused = pytest.raises(UnavailableError, match="another simulation writes there")
+    with alone_in(out), refused, alone_in(out):
+        pytest.fail("both are in")
+    with alone_in(out):
+        assert list(out.iterdir()) == []

@@ -231,7 +231,7 @@ def test_a_log_that_cannot_be_written_is_a_failure(
         pytest.skip("needs /dev/full")
     out = jobs.parent / "out"
     (out / "fifo").mkdir(parents=True)
-    (out / "fifo" / "events.jsonl").symlink_to(full)
+    (out / "fifo" / "events.jsonl.part").symlink_to(full)
     code, printed, err = headway(
         monkeypatch, capsys, "simulate", jobs, "--policy", "fifo", "--out", out, "--json"
     )

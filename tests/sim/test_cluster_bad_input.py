@@ -45,3 +45,55 @@ def test_a_file_that_is_no_cluster_names_the_field(tmp_path: Path, text: str, na
     path.write_text(text)
     with pytest.raises(InvalidInputError, match=named):
         parse_cluster(str(path))
+
+
+UNIVERSE = "&a [x, x], &b [*a, *a], " + ", ".join(
+    f"&{chr(at)} [*{chr(at - 1)}, *{chr(at - 1)}]" for at in range(ord("c"), ord("z") + 1)
+)
+HUGE = "0x" + "f" * 9000
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        (f"nodes: [{{gpus: {HUGE}}}]", "gpus must be .* not a huge number"),
+        (f"nodes: [{{gpus: 4}}]\nchanges: [{{at_s: {HUGE}, lost: x}}]", "not a huge number"),
+        (f"nodes: [{{gpus: [{UNIVERSE}]}}]", "gpus must be a whole number"),
+        (f"nodes: [{{gpus: 4, gpu_type: [{UNIVERSE}]}}]", "gpu_type must be a name"),
+        ('nodes: [{gpus: 4, gpu_type: "\\uD800"}]', "gpu_type must be a name"),
+        ("nodes: [{gpus: 4, rack: null}]", "rack must be a name .* not None"),
+        ("nodes: [{gpus: 4, rack: true}]", "rack must be a name .* not True"),
+        ("nodes: [{gpus: 4}]\ntruth: &t {measured_on: *t}", "measured_on must be a name"),
+        ("nodes: [{gpus: 4}]\nnodes: [{gpus: 8}]", "'nodes' is named twice"),
+    ],
+)
+def test_a_value_that_yaml_makes_large_or_odd_is_shown_in_short(
+    tmp_path: Path, text: str, named: str
+) -> None:
+    """Past bugs: tracebacks, a rack called None, and messages that aliases made endless."""
+    path = tmp_path / "cluster.yaml"
+    path.write_text(text)
+    with pytest.raises(InvalidInputError, match=named) as raised:
+        parse_cluster(str(path))
+    assert len(str(raised.value)) < 1000
+
+
+@pytest.mark.parametrize(
+    ("file", "named"),
+    [('"a\\0b"', "file must be a name"), ("speeds.json", "no speed of 'LM' on v100")],
+)
+def test_a_table_of_speeds_that_no_gpu_has_is_refused(
+    tmp_path: Path, file: str, named: str
+) -> None:
+    """Past bug: a ratio of 1e616 was taken, and every job of it ended at once or never."""
+    row = "('LM', 1)"
+    (tmp_path / "speeds.json").write_text(
+        f'{{"t4": {{"{row}": {{"null": 1}}}}, "v100": {{"{row}": {{"null": 1e308}}}}}}'
+    )
+    path = tmp_path / "cluster.yaml"
+    path.write_text(
+        "nodes: [{gpus: 4, gpu_type: t4}, {gpus: 4, gpu_type: v100}]\n"
+        f"truth: {{measured_on: t4, throughputs: {{file: {file}, rows: {{bert: LM}}}}}}"
+    )
+    with pytest.raises(InvalidInputError, match=named):
+        parse_cluster(str(path))

@@ -187,3 +187,11 @@ def test_the_paper_s_search_runs_and_is_the_same_again(kit: Any) -> None:
     assert sum(isinstance(event, JobFinished) for event in first) == 3
     decided = [event for event in first if isinstance(event, RoundDecided)]
     assert all(event.gap is None and event.solver["generations"] == 10 for event in decided)
+
+
+def test_a_run_of_too_many_rounds_is_stopped(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no job alone takes too long, but all of them after each other do."""
+    monkeypatch.setattr("headway.sim.driver.MOST_ROUNDS", 3)
+    setup = Setup(workload=kit.workload(kit.job("a")), cluster=kit.cluster(), round_s=0.1)
+    with pytest.raises(InvalidInputError, match="did not end within 3 rounds"):
+        simulate(setup, make("fifo"), opening(setup, "fifo", {}), (), lambda event: None)

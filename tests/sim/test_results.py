@@ -12,7 +12,7 @@ from headway.core.policy import make
 from headway.core.policy.base import Traits
 from headway.core.types import Decision, Snapshot
 from headway.sim.driver import Setup
-from headway.sim.results import LOG, Contender, run_all
+from headway.sim.results import LOG, PART, Contender, run_all
 
 FULL = Path("/dev/full")
 
@@ -56,6 +56,20 @@ def test_a_log_in_a_place_that_is_no_folder_is_said_to_be_unwritable(
 @pytest.mark.skipif(not FULL.exists(), reason="needs a device that is always full")
 def test_a_log_on_a_full_disk_is_said_to_be_unwritable(kit: Any, tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
-    (tmp_path / "one" / LOG).symlink_to(FULL)
+    (tmp_path / "one" / (LOG + PART)).symlink_to(FULL)
     with pytest.raises(UnavailableError, match="cannot be written"):
         contend(kit, make("fifo", {}), tmp_path)
+
+
+def test_a_run_that_is_interrupted_leaves_the_log_of_the_one_before(
+    kit: Any, tmp_path: Path
+) -> None:
+    """Past bug: the whole log of an earlier run was gone as soon as the next one began."""
+    contend(kit, make("fifo", {}), tmp_path)
+    before = (tmp_path / "one" / LOG).read_bytes()
+    with pytest.raises(FileNotFoundError, match="weights"):
+        contend(kit, Unreadable(), tmp_path)
+    assert (tmp_path / "one" / LOG).read_bytes() == before
+    assert (tmp_path / "one" / (LOG + PART)).exists()
+    contend(kit, make("fifo", {}), tmp_path)
+    assert not (tmp_path / "one" / (LOG + PART)).exists()

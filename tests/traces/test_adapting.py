@@ -101,7 +101,7 @@ def test_a_job_with_a_rule_beside_one_without(table: Write) -> None:
         (f"{ROW},gns,2.5,100,12", "trajectory must be epochs and batch sizes like"),
         (f"{ROW},gns,2.5,100,1:12", "trajectory must be epochs and batch sizes like"),
         (f"{ROW},gns,2.5,100,0:12 2:24 1:48", "trajectory must be epochs and batch sizes like"),
-        (f"{ROW},gns,2.5,100,0:12 2:0", "trajectory has a batch size below 1"),
+        (f"{ROW},gns,2.5,100,0:12 2:0", "trajectory has a batch size that is not from 1"),
         (f"{ROW},gns,2.5,100,0:12 3:24", "trajectory names an epoch after the last of 2.5"),
         (f"{ROW},,,,", "schedule must say .* in this mode, or rule must name one"),
         ("a,5,bert,1,12,adaptive,gns,2.5,100,0:12", "mode must be schedule with a rule"),
@@ -122,3 +122,11 @@ def test_configurations_must_be_sizes(table: Write) -> None:
     text = f"{HEADER},configurations\n{ROW},gns,2.5,100,0:12,12 12\n"
     with pytest.raises(InvalidInputError, match="configurations must be batch sizes like"):
         read_workload(table(text), CATALOGUE)
+
+
+@pytest.mark.parametrize("size", [0, 2**31, 10**23])
+def test_a_batch_size_beyond_sense_is_refused(table: Write, size: int) -> None:
+    """A job with a batch of 1e23 never came to its end."""
+    path = table(f"{HEADER}\n{ROW},other,4,1000,0:12 2:{size}\n")
+    with pytest.raises(InvalidInputError, match="trajectory has a batch size that is not from 1"):
+        read_workload(path, CATALOGUE)

@@ -135,3 +135,13 @@ def test_static_durations_are_those_of_the_trace(shared_data: Path) -> None:
         _, step_s = read.profile_of(job.job_id).times_s(shape, np.array([per_gpu]))
         run_s = trajectory.work_examples / trajectory.rate_per_s(size, float(step_s[0]))
         assert run_s == pytest.approx(duration_s, abs=1.5)
+
+
+@pytest.mark.parametrize("priority", ["1e308", "1e-320", "0", "-1", "nan"])
+def test_a_priority_beyond_sense_is_refused(
+    table: Write, profiles: Mapping[str, JobProfile], priority: str
+) -> None:
+    """1e308 made a workload that could not be read again, 1e-320 shares that are no numbers."""
+    path = table(TEN.replace("\t3\t", f"\t{priority}\t"))
+    with pytest.raises(InvalidInputError, match="priority must be"):
+        read_workload(path, profiles, "gavel")

@@ -103,3 +103,21 @@ def test_the_published_tables(shared_data: Path) -> None:
     for gpus, per_s in ((1, 11.8), (2, 21.8), (4, 43.0), (8, 80.2)):
         _, step_s = profile.times_s((1,) * gpus, np.array([128.0]))
         assert 1 / step_s[0] == pytest.approx(per_s, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("row", "speed"),
+    [("('LM (batch size 10)', " + "9" * 5000 + ")", 1.0), ("('LM (batch size 10)', 10000000)", 1.0)]
+    + [("('LM (batch size 20)', 1)", speed) for speed in (-1.0, 5e-324, 1e308)],
+)
+def test_a_row_that_no_job_can_have_was_not_measured(
+    tmp_path: Path, row: str, speed: float
+) -> None:
+    """Past bugs: a traceback, or memory until there was none left, for a number of workers."""
+    path = tmp_path / "speeds.json"
+    path.write_text(
+        json.dumps({"v100": {"('LM (batch size 10)', 1)": {"null": 2.0}, row: {"null": speed}}})
+    )
+    profile = read_profiles(path)["LM"]
+    assert profile.max_gpus == 1
+    assert profile.contract.max_batch_size == 10

@@ -1,6 +1,9 @@
 """What ``simulate --out`` keeps beside the event logs: a per-job table each, and one report."""
 
-from collections.abc import Mapping, Sequence
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from headway.core.errors import UnavailableError
@@ -10,6 +13,38 @@ from headway.sim.results import LOG, Result
 
 JOBS = "jobs.csv"
 REPORT = "report.md"
+
+
+@contextlib.contextmanager
+def alone_in(out: Path | None) -> Iterator[None]:
+    """The only one who writes to a folder; where it cannot be locked, nobody is kept away.
+
+    Raises:
+        UnavailableError: another process writes there, or the folder cannot be made.
+    """
+    if out is None:
+        yield
+        return
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        folder = os.open(out, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise UnavailableError(f"--out {out} cannot be written: {error.strerror}") from None
+    try:
+        with contextlib.suppress(OSError):  # some network file systems have no locks
+            _lock(folder, out)
+        yield
+    finally:
+        os.close(folder)
+
+
+def _lock(folder: int, out: Path) -> None:
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise UnavailableError(
+            f"--out {out}: another simulation writes there; wait for it or name another folder"
+        ) from None
 
 
 def keep(out: Path, facts: Mapping[str, str], results: Sequence[Result]) -> None:

@@ -179,6 +179,8 @@ def parse_settings(settings: Sequence[str], policies: Sequence[str]) -> Settings
         name, dot, key = left.partition(".")
         if not (equals and dot and key and value):
             raise InvalidInputError(f"--set {text!r} must be NAME.KEY=VALUE, as in pollux.p=-1")
+        if not text.isprintable():  # as a byte that is not UTF-8: no event log could hold it
+            raise InvalidInputError(f"--set {text!r} must be text in UTF-8 on one line")
         if name not in found:
             known = ", ".join(found)
             raise InvalidInputError(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from headway.cli.keeping import keep
+from headway.cli.keeping import alone_in, keep
 from headway.cli.output import print_json, print_table
 from headway.cli.progress import progress
 from headway.cli.scenario import Scenario, facts, notes, scenario_options, warnings
@@ -29,12 +29,13 @@ def simulate_command(scenario: Scenario, seed: int, out: Path | None, as_json: b
     """
     setup = scenario.setup(seed)
     notes(setup.workload.notes)
-    with progress(len(setup.workload.jobs)) as tell:
-        results = run_all(setup, scenario.contenders, out, tell)
-    for result in results:
-        notes(warnings(result))
-    if out is not None:
-        keep(out, facts(setup), results)
+    with alone_in(out):
+        with progress(len(setup.workload.jobs)) as tell:
+            results = run_all(setup, scenario.contenders, out, tell)
+        for result in results:
+            notes(warnings(result))
+        if out is not None:
+            keep(out, facts(setup), results)
     if as_json:
         print_json(
             {

@@ -20,19 +20,10 @@ def read_tenants(path: Path) -> str:
     Raises:
         InvalidInputError: a file that cannot be used.
     """
-    import yaml
-
     from headway.core.policy.shares import tenants_text  # with NumPy; --help must be there at once
+    from headway.sim.fields import read_yaml
 
-    try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InvalidInputError(f"--tenants {path}: {error.strerror}") from None
-    except RecursionError:
-        raise InvalidInputError(f"--tenants {path}: is nested too deep; list names") from None
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: not UTF-8, or a 13th month
-        why = " ".join(str(error).split())
-        raise InvalidInputError(f"--tenants {path}: is not YAML: {why}") from None
+    found = read_yaml(path, f"--tenants {path}")
     table = found.get("tenants") if isinstance(found, dict) and set(found) == {"tenants"} else None
     if not isinstance(table, dict):
         raise InvalidInputError(

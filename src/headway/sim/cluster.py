@@ -20,14 +20,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from headway.core.control.events import NodeJoined, NodeLost
 from headway.core.errors import InvalidInputError
 from headway.core.ids import NodeId
 from headway.core.policy.probe import usual
 from headway.core.types import Node, total_gpus
-from headway.sim.fields import count, listed, mapping, named, number
+from headway.sim.fields import count, listed, mapping, named, number, read_yaml, shown, text
 from headway.sim.hardware import Hardware
 from headway.sim.hardware_file import MOST_SPEED, read_truth
 
@@ -56,34 +54,29 @@ class Cluster:
         return (*self.nodes, *[usual(self.nodes)] * more)
 
 
-def parse_cluster(text: str) -> Cluster:
+def parse_cluster(name: str) -> Cluster:
     """A cluster from ``NODESxGPUS`` or from the path of a YAML file.
 
     Raises:
         InvalidInputError: neither, or a file that cannot be used.
     """
-    simple = re.fullmatch(r"([0-9]{1,9})x([0-9]{1,9})", text)
+    simple = re.fullmatch(r"([0-9]{1,9})x([0-9]{1,9})", name)
     if simple:
         nodes, gpus = int(simple[1]), int(simple[2])
         if not (1 <= nodes <= MAX_NODES and 1 <= gpus <= MAX_GPUS):
             raise InvalidInputError(
-                f"--cluster {text} needs 1 to {MAX_NODES} nodes and 1 to {MAX_GPUS} GPUs on each"
+                f"--cluster {name} needs 1 to {MAX_NODES} nodes and 1 to {MAX_GPUS} GPUs on each"
             )
-        return Cluster(name=text, nodes=_named([(nodes, {"gpus": gpus})]))
-    path = Path(text)
+        return Cluster(name=name, nodes=_named([(nodes, {"gpus": gpus})]))
+    path = Path(name)
     try:
         if not path.is_file():
             raise InvalidInputError(
-                f"--cluster {text!r} is neither NODESxGPUS, as in 16x4, nor a file"
+                f"--cluster {name!r} is neither NODESxGPUS, as in 16x4, nor a file"
             )
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InvalidInputError(f"--cluster {text[:80]}: {error.strerror}") from None
-    except RecursionError:
-        raise InvalidInputError(f"{path} is nested too deep; list nodes and changes") from None
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: not UTF-8, or a 13th month
-        raise InvalidInputError(f"{path} is not YAML: {error}") from None
-    return _from_yaml(path, found)
+        raise InvalidInputError(f"--cluster {name[:80]}: {error.strerror}") from None
+    return _from_yaml(path, read_yaml(path, str(path)))
 
 
 def _from_yaml(path: Path, found: object) -> Cluster:
@@ -112,7 +105,7 @@ def _group(found: object, where: str) -> tuple[int, dict[str, Any]]:
     group: dict[str, Any] = {"gpus": count(fields.get("gpus"), f"{where}: gpus", MAX_GPUS)}
     for name in ("gpu_type", "rack"):
         if name in fields:
-            group[name] = str(fields[name])
+            group[name] = text(fields[name], f"{where}: {name}")
     return count(fields.get("count", 1), f"{where}: count", MAX_NODES), group
 
 
@@ -154,10 +147,11 @@ def _change(found: object, nodes: Mapping[NodeId, Node], where: str) -> NodeJoin
     fields = mapping(found, {"at_s", "lost", "joined"}, where)
     at_s = fields.get("at_s")
     if isinstance(at_s, bool) or not isinstance(at_s, int | float) or not 0 < at_s <= MOST_S:
-        raise InvalidInputError(f"{where}: at_s must be seconds after the start, not {at_s!r}")
+        raise InvalidInputError(f"{where}: at_s must be seconds after the start, not {shown(at_s)}")
     if ("lost" in fields) == ("joined" in fields):
         raise InvalidInputError(f"{where}: name a node as either lost or joined")
-    node = nodes.get(NodeId(str(fields.get("lost", fields.get("joined")))))
+    node_id = text(fields.get("lost", fields.get("joined")), f"{where}: the node")
+    node = nodes.get(NodeId(node_id))
     if node is None:
         raise InvalidInputError(f"{where}: no such node; they are {min(nodes)} to {max(nodes)}")
     if "lost" in fields:

@@ -31,6 +31,7 @@ from headway.sim.provider import Provider
 from headway.sim.truth import JobTruth, Speeds, truths
 from headway.traces.base import Workload
 
+MOST_ROUNDS = 2_000_000  # of one run: four years of 60 s; each decision takes real time too
 Record = Callable[[Event], None]
 
 
@@ -108,7 +109,11 @@ def simulate(
 
     The log depends on the arguments alone: times that were measured are in the result only.
     ``tell`` is told how many jobs have finished, for those who wait.
+
+    Raises:
+        InvalidInputError: a run of too many rounds, at once where a job alone needs them.
     """
+    _check_length(setup, references)
     started_cpu_s, started_s = time.process_time(), time.monotonic()
     timed = Timed(policy)
     speeds = Speeds(setup.cluster.hardware)
@@ -142,6 +147,17 @@ def simulate(
             for name, shape, batch in sorted(speeds.outside)
         ),
     )
+
+
+def _check_length(setup: Setup, references: Sequence[JobReferenced]) -> None:
+    """That no job takes longer than any run may, whether it shares the cluster or not."""
+    for each in references:
+        rounds = min(each.egalitarian_s, each.exclusive_s) / setup.round_s
+        if MOST_ROUNDS < rounds < math.inf:
+            raise InvalidInputError(
+                f"job {each.job_id} alone takes about {rounds:.2g} rounds, and a run has at most "
+                f"{MOST_ROUNDS}; give a longer --round-s or the job less work_examples"
+            )
 
 
 def _truths(setup: Setup, speeds: Speeds) -> Mapping[JobId, JobTruth]:
@@ -200,7 +216,16 @@ class Timed:
     def decide(
         self, snapshot: Snapshot, memory: Any, rng: np.random.Generator
     ) -> tuple[Decision, Any]:
-        """The decision of the policy inside."""
+        """The decision of the policy inside.
+
+        Raises:
+            InvalidInputError: this run has had too many rounds.
+        """
+        if len(self.took_s) >= MOST_ROUNDS:
+            raise InvalidInputError(
+                f"the run did not end within {MOST_ROUNDS} rounds, at {snapshot.now_s:g} s; give a "
+                "longer --round-s or fewer and shorter jobs"
+            )
         began_s = time.perf_counter()
         decision = self.inner.decide(snapshot, memory, rng)
         self.took_s.append(time.perf_counter() - began_s)

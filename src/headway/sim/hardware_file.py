@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from headway.core.errors import InvalidInputError
-from headway.sim.fields import mapping, named, number
+from headway.sim.fields import mapping, named, number, text
 from headway.sim.hardware import Hardware
 from headway.traces.throughputs import Steps, read_throughputs
 
@@ -37,7 +37,9 @@ def read_truth(found: object, speeds: Mapping[str, float], path: Path) -> Hardwa
     where = f"{path}: truth"
     fields = mapping(found, {"measured_on", "ratios", "throughputs", "cross_rack_sync"}, where)
     measured_on = fields.get("measured_on")
-    if measured_on is None and ("ratios" in fields or "throughputs" in fields):
+    if measured_on is not None:
+        measured_on = text(measured_on, f"{where}.measured_on")
+    elif "ratios" in fields or "throughputs" in fields:
         raise InvalidInputError(f"{where}: name the GPU type of the profiles in measured_on")
     ratios: Ratios = {}
     if "throughputs" in fields:
@@ -46,7 +48,7 @@ def read_truth(found: object, speeds: Mapping[str, float], path: Path) -> Hardwa
         ratios.setdefault(gpu_type, {}).update(given)
     return Hardware(
         speeds=dict(speeds),
-        measured_on=None if measured_on is None else str(measured_on),
+        measured_on=measured_on,
         ratios=ratios,
         cross_rack_sync=number(
             fields.get("cross_rack_sync", 1),
@@ -80,12 +82,17 @@ def _from_table(found: object, measured_on: str, types: Mapping[str, float], pat
     for name in ("file", "rows"):
         if name not in fields:
             raise InvalidInputError(f"{where}: {name} is missing")
-    steps = read_throughputs(path.parent / str(fields["file"]))
+    steps = read_throughputs(path.parent / text(fields["file"], f"{where}.file"))
     rows = named(fields["rows"], f"{where}.rows", "profile")
     return {
         gpu_type: {
-            profile: _steps(steps, gpu_type, str(row), where)
-            / _steps(steps, measured_on, str(row), where)
+            profile: number(
+                _steps(steps, gpu_type, text(row, f"{where}.rows.{profile}"), where)
+                / _steps(steps, measured_on, str(row), where),
+                f"{where}: the ratio of {row!r} on {gpu_type}",
+                least=1 / MOST_SPEED,
+                most=MOST_SPEED,
+            )
             for profile, row in rows.items()
         }
         for gpu_type in types

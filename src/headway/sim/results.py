@@ -15,6 +15,7 @@ from headway.sim.driver import Run, Setup, opening, simulate
 from headway.sim.egalitarian import references
 
 LOG = "events.jsonl"
+PART = ".part"  # after the name of a log that is being written, or that was interrupted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,14 +104,18 @@ def _run(
 
 @contextmanager
 def _log(out: Path | None, policy: str) -> Iterator[Callable[[Event], None]]:
-    """Writes the event log of a policy; nothing where none is kept."""
+    """Writes the event log of a policy; nothing where none is kept.
+
+    It has its name once it is whole: a run that is interrupted leaves what was there before.
+    """
     if out is None:
         yield lambda event: None
         return
     path = out / policy / LOG
+    part = path.with_name(LOG + PART)
     with _writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("wb")
+        file = part.open("wb")
 
     def write(event: Event) -> None:
         with _writing(path):
@@ -121,6 +126,8 @@ def _log(out: Path | None, policy: str) -> Iterator[Callable[[Event], None]]:
     finally:
         with _writing(path):
             file.close()
+    with _writing(path):
+        part.replace(path)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from headway.core.adaptation import DECLARED, STATIC, Adaptation
 from headway.core.types import JobSpec
-from headway.traces.rows import Row
+from headway.traces.rows import MOST_WHOLE, Row
 from headway.traces.trajectory import Trajectory
 
 COLUMNS = ("rule", "epochs", "samples_per_epoch", "configurations", "trajectory")
@@ -63,8 +63,8 @@ def _configurations(row: Row, trajectory: Trajectory) -> tuple[int, ...]:
         sizes = tuple(int(part) for part in text.split())
     except ValueError:
         sizes = ()
-    if not sizes or min(sizes) < 1 or len(set(sizes)) < len(sizes):
-        raise row.wrong("configurations", f"must be batch sizes like '16 32 64', not {text!r}")
+    if not sizes or min(sizes) < 1 or len(set(sizes)) < len(sizes) or max(sizes) > MOST_WHOLE:
+        raise row.wrong("configurations", f"must be batch sizes like '16 32 64', not {text[:40]!r}")
     return sizes
 
 
@@ -81,6 +81,6 @@ def _stages(row: Row) -> tuple[tuple[int, int], ...]:
         raise row.wrong(
             "trajectory", f"must be epochs and batch sizes like '0:16 31:32', not {text[:40]!r}"
         )
-    if any(size < 1 for _, size in stages):
-        raise row.wrong("trajectory", "has a batch size below 1")
+    if any(not 1 <= size <= MOST_WHOLE for _, size in stages):
+        raise row.wrong("trajectory", f"has a batch size that is not from 1 to {MOST_WHOLE}")
     return stages

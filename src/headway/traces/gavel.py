@@ -124,7 +124,7 @@ def _job(name: str, row: Row, key: Key, profile: JobProfile) -> tuple[JobSpec, T
         ),
         requested_gpus=key.workers,
         requested_batch_size=adaptation.configurations[0],
-        weight=row.number("priority", "1", above=0.0),
+        weight=row.weight("priority"),
         work_examples=trajectory.work_examples,
         adaptation=adaptation,
     )

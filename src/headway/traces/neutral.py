@@ -45,7 +45,6 @@ OPTIONAL = (
 )
 COLUMNS = NEEDED + OPTIONAL + adapting.COLUMNS
 MAX_ACCUM_STEPS = 1000  # the search tries each
-MOST_WEIGHT = 1e6
 MODES = ", ".join(mode.value for mode in BatchMode)
 
 
@@ -125,7 +124,7 @@ def _job(row: Row, profile: JobProfile, adaptation: Adaptation | None) -> JobSpe
         requested_gpus=requested_gpus,
         requested_batch_size=requested_batch_size,
         tenant=row.text("tenant", "default"),
-        weight=row.number("weight", "1", above=0.0, most=MOST_WEIGHT),
+        weight=row.weight("weight"),
         preemptible=row.flag("preemptible", "true"),
         work_examples=row.number("work_examples", repr(work_examples), above=0.0),
         adaptation=adaptation,

@@ -13,6 +13,7 @@ from headway.core.errors import InvalidInputError
 
 GZIP = b"\x1f\x8b"
 MOST_S = 1e12  # beyond it, a double no longer tells one millisecond from the next
+LEAST_WEIGHT, MOST_WEIGHT = 1e-6, 1e6  # of a job
 MOST_WHOLE = 2**31 - 1  # sums and products of counts stay far inside 64 bits
 SHOWN = 40  # letters of a wrong value that a message repeats
 
@@ -32,6 +33,8 @@ def read_text(path: Path) -> str:
         raise InvalidInputError(f"{path} is a damaged gzip file; copy it again") from None
     except OSError as error:
         raise InvalidInputError(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeEncodeError:
+        raise InvalidInputError(f"{str(path)!r} is no path; write it in UTF-8") from None
     except UnicodeDecodeError:
         raise InvalidInputError(f"{path} is not text in UTF-8; give a CSV file") from None
     if not text.strip():
@@ -99,6 +102,13 @@ class Row:
             raise self.wrong(name, f"must be at least {least}, not {_short(text)}")
         if value > most:
             raise self.wrong(name, f"must be at most {most}, not {_short(text)}")
+        return value
+
+    def weight(self, name: str) -> float:
+        """How much a job counts, 1 where nothing is said; sums and quotients stay finite."""
+        value = self.number(name, "1", most=MOST_WEIGHT)
+        if value < LEAST_WEIGHT:
+            raise self.wrong(name, f"must be at least {LEAST_WEIGHT:g}, not {value:g}")
         return value
 
     def flag(self, name: str, default: str) -> bool:

@@ -15,12 +15,12 @@ from headway.core.errors import InvalidInputError
 from headway.core.types import BatchContract, BatchMode
 from headway.traces.measured import MAX_NOISE_SCALE, Curve, MeasuredProfile
 from headway.traces.shockwave import EPOCH_EXAMPLES
-from headway.traces.throughputs import ALONE, Rows, read_table
+from headway.traces.throughputs import ALONE, Rows, measured, read_table
 
 DEFAULT_TYPE = "v100"  # the one that Shockwave's authors measured anew
 UNSIZED = {"A3C": 4, "CycleGAN": 1}  # batch sizes of models whose names do not say them
-_ROW = re.compile(r"\('(?P<job_type>.+)', (?P<workers>[1-9]\d*)\)")
-_JOB_TYPE = re.compile(r"(?P<model>\S+) \(batch size (?P<size>[1-9]\d{0,8})\)")
+_ROW = re.compile(r"\('(?P<job_type>.+)', (?P<workers>[1-9][0-9]{0,3})\)")
+_JOB_TYPE = re.compile(r"(?P<model>\S+) \(batch size (?P<size>[1-9][0-9]{0,8})\)")
 
 Steps = dict[int, dict[int, float]]  # seconds of a step, by workers and per-worker batch size
 
@@ -47,6 +47,8 @@ def read_profiles(path: Path, gpu_type: str | None = None) -> dict[str, Measured
     """
     table = read_table(path)
     chosen = gpu_type or (DEFAULT_TYPE if DEFAULT_TYPE in table else next(iter(table), ""))
+    if not table:
+        raise InvalidInputError(f"{path} has no GPU type at all; copy the table again")
     if chosen not in table:
         raise InvalidInputError(
             f"{path} has no GPU type {chosen!r}; write {path.name}:TYPE with one of "
@@ -62,9 +64,9 @@ def _models(rows: Rows) -> dict[str, Steps]:
     """What was measured of each model alone on its GPUs; only models that ran on one GPU."""
     found: dict[str, Steps] = defaultdict(lambda: defaultdict(dict))
     for key, speeds in rows.items():
-        match, per_s = _ROW.fullmatch(key), speeds.get(ALONE)
+        match, per_s = _ROW.fullmatch(key), measured(speeds.get(ALONE))
         kind = None if match is None else parse_job_type(match["job_type"])
-        if match is None or kind is None or not isinstance(per_s, float | int) or per_s <= 0:
+        if match is None or kind is None or per_s is None:
             continue
         found[kind[0]][int(match["workers"])][kind[1]] = 1.0 / per_s
     return {model: steps for model, steps in found.items() if 1 in steps}

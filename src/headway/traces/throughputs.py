@@ -14,6 +14,7 @@ from headway.core.errors import InvalidInputError
 from headway.traces.rows import read_text
 
 ALONE = "null"
+LEAST_PER_S, MOST_PER_S = 1e-9, 1e9  # steps a second; what is outside was not measured
 _ROW = re.compile(r"\('(.+)', 1\)")
 
 Steps = Mapping[str, Mapping[str, float]]  # steps per second of one worker, by GPU type and row
@@ -34,6 +35,12 @@ def read_table(path: Path) -> Mapping[str, Rows]:
         raise InvalidInputError(f"{path} is no throughput table of Gavel's: {error}") from None
 
 
+def measured(per_s: object) -> float | None:
+    """The speed of a job alone; None where there is none, or one that no job can have."""
+    sane = isinstance(per_s, float | int) and LEAST_PER_S <= per_s <= MOST_PER_S
+    return float(per_s) if sane else None  # type: ignore[arg-type]
+
+
 def read_throughputs(path: Path) -> Steps:
     """What one worker does on each type, by the name of the row.
 
@@ -44,9 +51,5 @@ def read_throughputs(path: Path) -> Steps:
 
 
 def _alone(rows: Rows) -> Mapping[str, float]:
-    named = ((_ROW.fullmatch(key), values.get(ALONE)) for key, values in rows.items())
-    return {
-        match[1]: float(speed)
-        for match, speed in named
-        if match is not None and isinstance(speed, float | int) and speed > 0
-    }
+    named = ((_ROW.fullmatch(key), measured(values.get(ALONE))) for key, values in rows.items())
+    return {match[1]: speed for match, speed in named if match is not None and speed is not None}

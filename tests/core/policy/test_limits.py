@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headway.core.errors import InvalidInputError
 from headway.core.policy.limits import (
     allowed_sizes,
     caps,
+    check_range,
     realloc_factor,
     restart_delays_s,
     scale_out_cap,
@@ -71,3 +73,12 @@ def test_the_measured_delay_is_used_where_there_is_one() -> None:
     measured = replace(job("a"), report=report(restart_s=7.0))
     unmeasured = replace(job("b"), report=report())
     assert restart_delays_s([measured, unmeasured, job("c")]).tolist() == [7.0, 30.0, 30.0]
+
+
+def test_a_setting_is_inside_its_range_or_off() -> None:
+    for value in (1e-3, 1.0, 2.0):
+        check_range("las.quantum_gpu_s", value, 1e-3, 2.0)
+    check_range("las.quantum_gpu_s", 0.0, 1e-3, 2.0, off=True)
+    for value, off in ((0.0, False), (-1.0, True), (3.0, True), (float("nan"), True)):
+        with pytest.raises(InvalidInputError, match="quantum_gpu_s must be"):
+            check_range("las.quantum_gpu_s", value, 1e-3, 2.0, off=off)

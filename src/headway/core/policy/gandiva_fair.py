@@ -10,6 +10,7 @@ from headway.core.ids import JobId
 from headway.core.policy.admission import admit, place, requested_gpus
 from headway.core.policy.base import Traits
 from headway.core.policy.grid import Grid
+from headway.core.policy.limits import LEAST_QUANTUM, MOST_S, check_range
 from headway.core.types import Decision, Snapshot
 
 
@@ -31,6 +32,12 @@ class GandivaFair:
     """
 
     quantum_gpu_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Raise InvalidInputError for a quantum that is none."""
+        check_range(
+            "gandiva-fair.quantum_gpu_s", self.quantum_gpu_s, LEAST_QUANTUM, MOST_S, off=True
+        )
 
     @property
     def traits(self) -> Traits:

@@ -8,6 +8,7 @@ import numpy as np
 from headway.core.policy.admission import requested_gpus
 from headway.core.policy.base import Traits
 from headway.core.policy.grid import Grid
+from headway.core.policy.limits import MOST_S, check_range
 from headway.core.policy.remaining import Ahead
 from headway.core.policy.timeshares import Accounts, decide_by_shares, equal_share
 from headway.core.solve.maxmin import max_min_shares
@@ -28,6 +29,10 @@ class Gavel:
     """
 
     reset_s: float = 0.0  # least time between divisions; the published code waits up to 1,000 s
+
+    def __post_init__(self) -> None:
+        """Raise InvalidInputError for a time that is none."""
+        check_range("gavel.reset_s", self.reset_s, 0.0, MOST_S)
 
     @property
     def traits(self) -> Traits:

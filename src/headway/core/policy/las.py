@@ -8,6 +8,7 @@ import numpy as np
 from headway.core.policy.admission import admit, place, requested_gpus
 from headway.core.policy.base import Traits
 from headway.core.policy.grid import Grid
+from headway.core.policy.limits import LEAST_QUANTUM, MOST_S, check_range
 from headway.core.types import Decision, Snapshot
 
 
@@ -21,6 +22,10 @@ class Las:
     """
 
     quantum_gpu_s: float = 3_600.0
+
+    def __post_init__(self) -> None:
+        """Raise InvalidInputError for a quantum that is none."""
+        check_range("las.quantum_gpu_s", self.quantum_gpu_s, LEAST_QUANTUM, MOST_S, off=True)
 
     @property
     def traits(self) -> Traits:

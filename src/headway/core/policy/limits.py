@@ -5,9 +5,23 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from headway.core.errors import InvalidInputError
 from headway.core.types import BoolArray, Float64, FloatArray, Int64, IntArray, JobView
 
 ASSUMED_RESTART_S = 30.0  # until a job's restart was measured
+MOST_S = 1e12  # of a setting in seconds or GPU-seconds
+LEAST_QUANTUM = 1e-3  # GPU-seconds; a sum over a smaller one would be infinite
+
+
+def check_range(setting: str, value: float, low: float, high: float, *, off: bool = False) -> None:
+    """That a setting has sense; with ``off`` 0 is allowed too.
+
+    Raises:
+        InvalidInputError: it has none.
+    """
+    if not (low <= value <= high or (off and value == 0)):
+        zero = "0, or " if off else ""
+        raise InvalidInputError(f"{setting} must be {zero}{low:g} to {high:g}, not {value:g}")
 
 
 def scale_out_cap(job: JobView) -> int:

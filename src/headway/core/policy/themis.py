@@ -13,6 +13,7 @@ from headway.core.policy.admission import admit, place, requested_gpus
 from headway.core.policy.base import Traits
 from headway.core.policy.fairness import Crowd
 from headway.core.policy.grid import Grid
+from headway.core.policy.limits import MOST_S, check_range
 from headway.core.policy.remaining import ahead
 from headway.core.predict.foresight import Foresight
 from headway.core.types import BoolArray, Decision, Snapshot
@@ -41,7 +42,8 @@ class Themis:
     lease_s: float = 0.0  # how long GPUs are kept; with 0 each round is an auction
 
     def __post_init__(self) -> None:
-        """Raise InvalidInputError for a fraction that is none."""
+        """Raise InvalidInputError for a fraction or a time that is none."""
+        check_range("themis.lease_s", self.lease_s, 0.0, MOST_S)
         if not 0.0 < self.f <= 1.0:
             raise InvalidInputError(f"themis.f must be above 0 and at most 1, not {self.f:g}")
 

@@ -10,6 +10,7 @@ from headway.core.ids import JobId
 from headway.core.policy.admission import admit, place, requested_gpus
 from headway.core.policy.base import Traits
 from headway.core.policy.grid import Grid
+from headway.core.policy.limits import MOST_S, check_range
 from headway.core.types import Decision, JobView, Snapshot
 
 
@@ -49,6 +50,11 @@ class Tiresias:
 
     threshold_gpu_s: float = 57_600.0
     starvation: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Raise InvalidInputError for settings below 0 or beyond sense."""
+        check_range("tiresias.threshold_gpu_s", self.threshold_gpu_s, 0.0, MOST_S)
+        check_range("tiresias.starvation", self.starvation, 0.0, MOST_S)
 
     @property
     def traits(self) -> Traits:
