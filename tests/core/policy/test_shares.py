@@ -173,3 +173,15 @@ def test_a_weight_is_among_the_reasons_where_weights_differ() -> None:
     assert "weight" not in dict(even.reasons[0].numbers)
     uneven = decide(Pollux(), snapshot(nodes(4), owned("a", weight=3.0), owned("b")))
     assert [dict(reason.numbers)["weight"] for reason in uneven.reasons] == [1.5, 0.5]
+
+
+@pytest.mark.parametrize(
+    "table",
+    [{"a": 16**9000}, {16**9000: 1}, {"a": [1]}, {"a": None}, {"\ud800": 1}, {"a\nb": 1}, {"": 1}],
+)
+def test_a_table_with_a_name_or_a_weight_that_is_none_is_refused(
+    table: dict[object, object],
+) -> None:
+    """Endless numbers were tracebacks, half a letter one as soon as a log was written."""
+    with pytest.raises(InvalidInputError, match="tenants: "):
+        tenants_text(table)

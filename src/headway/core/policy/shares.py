@@ -11,6 +11,7 @@ from headway.core.types import Float64, FloatArray, JobView
 
 UNNAMED = 1.0  # weight of a tenant that the table does not name
 LEAST, MOST = 1e-3, 1e3  # of a tenant's weight
+MOST_NUMBER = 10**15  # in a table of tenants
 MOST_FACTOR = 1e9  # of a job's term in the sum, or one over it; keeps costs finite at any p
 
 
@@ -76,8 +77,8 @@ def tenants_text(table: Mapping[object, object]) -> str:
         raise InvalidInputError("tenants is empty; name at least one, as in vision: 2")
     weights: dict[str, float] = {}
     for key, weight in table.items():
-        name = str(key).strip()
-        if not name or "," in name or name in weights:
+        name = str(key).strip() if _plain(key) else ""
+        if not name.isprintable() or not name or "," in name or name in weights:
             raise InvalidInputError(f"tenants: {name!r} must be a name without commas, and once")
         weights[name] = _weight(name, weight)
     return ",".join(f"{name}:{weight:g}" for name, weight in sorted(weights.items()))
@@ -85,12 +86,17 @@ def tenants_text(table: Mapping[object, object]) -> str:
 
 def _weight(name: str, value: object) -> float:
     try:
-        weight = float(str(value))
+        weight = float(str(value)) if _plain(value) else math.nan
     except ValueError:
         weight = math.nan
     if not LEAST <= weight <= MOST:
+        said = repr(str(value)) if _plain(value) else f"a {type(value).__name__}"
         raise InvalidInputError(
-            f"tenants: the weight of {name} must be a number from {LEAST:g} to {MOST:g}, "
-            f"not {str(value)!r}"
+            f"tenants: the weight of {name} must be a number from {LEAST:g} to {MOST:g}, not {said}"
         )
     return weight
+
+
+def _plain(value: object) -> bool:
+    """Text, or a number that Python writes; a list of aliases may hold a universe."""
+    return isinstance(value, str | float) or (isinstance(value, int) and abs(value) < MOST_NUMBER)
