@@ -149,9 +149,11 @@ def simulate(
     )
 
 
-def _check_length(setup: Setup, references: Sequence[JobReferenced]) -> None:
+def _check_length(setup: Setup, given: Sequence[Event]) -> None:
     """That no job takes longer than any run may, whether it shares the cluster or not."""
-    for each in references:
+    for each in given:
+        if not isinstance(each, JobReferenced):  # a job may be cancelled at time 0
+            continue
         rounds = min(each.egalitarian_s, each.exclusive_s) / setup.round_s
         if MOST_ROUNDS < rounds < math.inf:
             raise InvalidInputError(
