@@ -218,12 +218,21 @@ def _given(
     count = places.gpus
     m = np.broadcast_to(np.asarray(batch_per_gpu, np.int64), count.shape)
     n = np.broadcast_to(np.asarray(accum_steps, np.int64), count.shape) + 1
-    size, initial = count * m * n, models.initial_batch_size[:, None]
+    legal = allowed(models, count, m, n)
+    return _evaluated(models, places, np.where(legal, m, 0), np.where(legal, n, 0))
+
+
+def allowed(
+    models: JobModels, gpus: IntArray | int, batch_per_gpu: IntArray, passes: IntArray
+) -> BoolArray:
+    """Which choices, in the last axis, each job's contract allows on so many GPUs."""
+    m, n = batch_per_gpu, passes
+    size, initial = gpus * m * n, models.initial_batch_size[:, None]
     legal = (m >= models.min_batch_per_gpu[:, None]) & (m <= models.max_batch_per_gpu[:, None])
     legal &= (n >= 1) & (n <= models.max_accum_steps[:, None] + 1) & (size >= initial)
     whole = np.where(models.adapts, models.max_batch_size, np.iinfo(np.int64).max)[:, None]
-    legal &= (size <= whole) & (models.adapts[:, None] | (count <= initial)) & (count >= 1)
-    return _evaluated(models, places, np.where(legal, m, 0), np.where(legal, n, 0))
+    legal &= (size <= whole) & (models.adapts[:, None] | (gpus <= initial))
+    return np.asarray(legal & (np.asarray(gpus) >= 1))
 
 
 def _evaluated(models: JobModels, places: _Places, batch_per_gpu: Grid, passes: Grid) -> Best:

@@ -16,11 +16,11 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from headway.core.model.efficiency import efficiency
-from headway.core.model.goodput import JobModels, best
+from headway.core.model.goodput import JobModels, allowed, best
 from headway.core.model.observations import Observations
 from headway.core.model.search import LEAST_PASS_S
 from headway.core.model.throughput import grad_time_s, step_time_s
-from headway.core.types import BoolArray, Float64, FloatArray, Int64, IntArray, Placement
+from headway.core.types import Float64, FloatArray, Int64, IntArray, Placement
 
 WORTH_A_CHANGE = 0.01  # predicted gain below which (m, s) stay, where times are exact
 CURIOSITY = 0.05  # what a batch at twice or half the nearest one tried may be better than it looks
@@ -92,7 +92,7 @@ def refine(
     chosen = Refined(int(m[found]), int(s[found]), 1.0, float(goodput_per_s[found]))
     if now is None:
         return chosen
-    if not _legal(models, at, np.array(now[:1]), np.array(now[1:]))[0]:
+    if not allowed(models, at.gpus, np.array(now[:1]), np.array(now[1:]) + 1)[0, 0]:
         return chosen  # as just after a resize
     present = np.flatnonzero((m == now[0]) & (s == now[1]))[0]
     present_per_s = float(goodput_per_s[present])
@@ -122,16 +122,8 @@ def _candidates(
     own.append((int(found.batch_per_gpu[0, 0]), int(found.accum_steps[0, 0])))
     m = np.concatenate([single, np.full(passes.size, most), [one[0] for one in own]])
     s = np.concatenate([np.zeros_like(single), passes, [one[1] for one in own]])
-    legal = _legal(models, at, m, s)
+    legal = allowed(models, at.gpus, m, s + 1)[0]
     return m[legal], s[legal]
-
-
-def _legal(models: JobModels, at: Placement, m: IntArray, s: IntArray) -> BoolArray:
-    size = at.gpus * m * (s + 1)
-    inside = (m >= models.min_batch_per_gpu[0]) & (m <= models.max_batch_per_gpu[0])
-    inside &= (s >= 0) & (s <= models.max_accum_steps[0])
-    inside &= (size >= models.initial_batch_size[0]) & (size <= models.max_batch_size[0])
-    return np.asarray(inside)
 
 
 def _goodput_per_s(

@@ -52,7 +52,7 @@ class AlloX:
         if not grid.jobs:
             return grid.decision(grid.held), self.start()
         memory = memory.updated(grid.jobs)
-        left_s = ahead(grid.jobs, memory, int(grid.capacity.max(initial=1))).left_s
+        left_s = ahead(grid.jobs, memory, grid.largest).left_s
         need = requested_gpus(grid)
         age_s = np.array([job.age_s(snapshot.now_s) for job in grid.jobs])
         waiting = np.flatnonzero(~grid.running)

@@ -62,7 +62,8 @@ class Grid:
         most = widest(nodes)
         fits = [job for job in queue if needs[job.spec.job_id] <= most]
         capacity = np.array([node.gpus for node in nodes], dtype=np.int64)
-        racks = sorted({node.rack or "" for node in nodes})
+        names = sorted({node.rack or "" for node in nodes})
+        racks = {name: rack for rack, name in enumerate(names)}
         types = _types(nodes)
         kinds = {one.name: kind for kind, one in enumerate(types)}
         return cls(
@@ -71,7 +72,7 @@ class Grid:
             capacity=capacity,
             types=types,
             kind=np.array([kinds[node.gpu_type] for node in nodes], dtype=np.int64),
-            rack=np.array([racks.index(node.rack or "") for node in nodes], dtype=np.int64),
+            rack=np.array([racks[node.rack or ""] for node in nodes], dtype=np.int64),
             held=_held(fits, nodes, capacity),
             too_large=tuple(job for job in queue if needs[job.spec.job_id] > most),
             at_requested_size=at_requested_size,
@@ -86,6 +87,11 @@ class Grid:
     def gpus_of_types(self) -> Int64[IntArray, " kinds"]:
         """How many GPUs there are of each type."""
         return np.array([one.gpus for one in self.types], dtype=np.int64)
+
+    @property
+    def largest(self) -> int:
+        """GPUs of the largest node; 1 without nodes."""
+        return int(self.capacity.max(initial=1))
 
     @property
     def has_racks(self) -> bool:

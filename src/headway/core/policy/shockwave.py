@@ -124,7 +124,7 @@ class Shockwave:
             return grid.decision(grid.held), Planned()
         foresight = memory.foresight.updated(grid.jobs)
         crowd = memory.crowd.grown(snapshot, grid.jobs)
-        forecast = ahead(grid.jobs, foresight, int(grid.capacity.max(initial=1)))
+        forecast = ahead(grid.jobs, foresight, grid.largest)
         rho_hat = crowd.rho_hat(grid.jobs, forecast)
         budget = self._budgets(grid, forecast, rho_hat, snapshot.round_s)
         need = requested_gpus(grid)

@@ -41,7 +41,7 @@ class Srtf:
         if not grid.jobs:
             return grid.decision(grid.held), self.start()
         memory = memory.updated(grid.jobs)
-        left_s = ahead(grid.jobs, memory, int(grid.capacity.max(initial=1))).left_s
+        left_s = ahead(grid.jobs, memory, grid.largest).left_s
         need = requested_gpus(grid)
         key = left_s * need if self.by_area else left_s
         order = np.lexsort((np.arange(len(need)), ~grid.running, key, ~grid.pinned)).tolist()

@@ -64,7 +64,7 @@ class Themis:
         if not grid.jobs:
             return grid.decision(grid.held), self.start()
         foresight = memory.foresight.updated(grid.jobs)
-        forecast = ahead(grid.jobs, foresight, int(grid.capacity.max(initial=1)))
+        forecast = ahead(grid.jobs, foresight, grid.largest)
         crowd = memory.crowd.grown(snapshot, grid.jobs)
         rho_hat, need = crowd.rho_hat(grid.jobs, forecast), requested_gpus(grid)
         ends_s = [memory.ends_s.get(job.spec.job_id, snapshot.now_s) for job in grid.jobs]

@@ -58,8 +58,7 @@ def decide_by_shares(
     fresh = any(job.spec.job_id not in memory.of for job in grid.jobs)
     due = memory.news is None or snapshot.now_s - memory.divided_s >= reset_s
     if due and (fresh or news != memory.news):
-        per_node = int(grid.capacity.max(initial=1))
-        shares = divide(grid, ahead(grid.jobs, memory.foresight, per_node))
+        shares = divide(grid, ahead(grid.jobs, memory.foresight, grid.largest))
         memory = _divided(memory, grid, shares, clear=clears or reset_s > 0)
         memory = replace(memory, news=news, divided_s=snapshot.now_s)
     accounts = [memory.of.get(job.spec.job_id) for job in grid.jobs]
