@@ -6,12 +6,13 @@ from typing import Any, Self, final
 
 import torch
 from torch import Tensor, nn
+from torch.amp import GradScaler
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from headway.agent.data import as_loader
-from headway.agent.job import Paced, S
+from headway.agent.job import LossScaler, Paced, S
 from headway.agent.plan import epoch_order
 
 
@@ -53,6 +54,9 @@ class LoneJob:
         self, optimizer: Optimizer, *, lr_rule: str = "adascale", name: str = "optimizer"
     ) -> Optimizer:
         return optimizer
+
+    def scaler(self, scaler: GradScaler, *, name: str = "scaler") -> LossScaler:
+        return scaler
 
     def lr_scheduler(
         self, scheduler: LRScheduler, *, warmup_steps: int = 0, name: str = "lr_scheduler"

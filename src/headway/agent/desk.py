@@ -20,6 +20,8 @@ from headway.protocol.messages import EpochCount, WorkerNews
 
 # what a log needs to be replayed, and nobody else to know: that the job starts is known
 _NO_NEWS = frozenset({ChangeCode.BEGAN, ChangeCode.MEASURING})
+# steps in a row that may overflow: a GradScaler begins at 2^16 and halves; then it is the model
+MOST_SKIPPED = 16
 
 
 class Progress(Protocol):
@@ -45,6 +47,9 @@ class Desk:
         self._losses = 0
         self._recent: Tensor | float = 0.0  # since the last exchange
         self._recents = 0
+        self._heard: list[Tensor | float] = []  # in the passes of this step
+        self._overflowed = False  # this step
+        self._overflows = 0  # in a row
 
     def stepped(self) -> None:
         """All workers have made a step; the first time, that is news."""
@@ -54,11 +59,22 @@ class Desk:
         self._reporter.send(WorkerNews(stepped=True))
 
     def hear_loss(self, loss: Tensor | float | None) -> None:
-        """Add up on the device: the host does not wait."""
+        """Of one pass."""
         if loss is not None:
-            value = loss.detach() if isinstance(loss, Tensor) else loss
-            self._loss, self._losses = self._loss + value, self._losses + 1
-            self._recent, self._recents = self._recent + value, self._recents + 1
+            self._heard.append(loss.detach() if isinstance(loss, Tensor) else loss)
+
+    def skip_step(self) -> None:
+        """The gradients of this step overflowed: what its losses are says nothing of the model."""
+        self._overflowed = True
+
+    def end_step(self) -> None:
+        """Add up what was heard, on the device: the host does not wait."""
+        self._overflows = self._overflows + 1 if self._overflowed else 0
+        if self._overflows == 0 or self._overflows > MOST_SKIPPED:
+            for value in self._heard:
+                self._loss, self._losses = self._loss + value, self._losses + 1
+                self._recent, self._recents = self._recent + value, self._recents + 1
+        self._heard, self._overflowed = [], False
 
     def saved(self, epochs: tuple[EpochCount, ...]) -> None:
         """A checkpoint is written, and these epochs with it."""

@@ -6,6 +6,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 import torch
 from torch import Tensor, nn
+from torch.amp import GradScaler
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 from torch.utils.data import DataLoader, Dataset
@@ -30,6 +31,22 @@ class Paced(Protocol):
     def step(self) -> None: ...
 
     def get_last_lr(self) -> list[float | Tensor]: ...
+
+
+class LossScaler(Protocol):
+    """What is left of a GradScaler for the script to call."""
+
+    def scale(self, outputs: Tensor) -> Tensor: ...
+
+    def unscale_(self, optimizer: Optimizer) -> None: ...
+
+    def step(self, optimizer: Optimizer) -> object: ...
+
+    def update(self) -> None: ...
+
+    def get_scale(self) -> float: ...
+
+    def is_enabled(self) -> bool: ...
 
 
 class MisuseError(InvalidInputError):
@@ -58,8 +75,7 @@ class Job(Protocol):
     def last_pass(self) -> bool:
         """Whether this pass ends its step, so that ``optimizer.step()`` really steps.
 
-        Clip gradients only then: ``if job.last_pass: clip_grad_norm_(...)``. With a GradScaler call
-        ``scaler.step(optimizer)`` and ``scaler.update()`` only then, since they unscale in place.
+        Clip gradients only then: ``if job.last_pass: clip_grad_norm_(...)``.
         """
         ...
 
@@ -94,6 +110,20 @@ class Job(Protocol):
 
         Rules: adascale (SGD), adam_scale, sqrt (with betas and epsilon for Adam), linear, legw
         (with a longer warm-up where ``job.lr_scheduler`` knows of one), hold.
+        """
+        ...
+
+    def scaler(self, scaler: GradScaler, *, name: str = "scaler") -> "LossScaler":
+        """The gradient scaler to use, in every pass and as in any script::
+
+            scaler = job.scaler(torch.amp.GradScaler("cuda"))
+            ...
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+
+        It acts at the last pass of a step, and its scale is in the checkpoint. A step that
+        overflows counts as read, moves nothing, and is neither measured nor heard by the guard.
         """
         ...
 

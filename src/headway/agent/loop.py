@@ -165,6 +165,7 @@ class Loop:
             self.desk.hear_loss(loss)
         if not one.last:
             return
+        self.desk.end_step()
         self.loader.made(self._made)
         cursor.position += one.step_size
         cursor.samples += one.step_size

@@ -6,7 +6,7 @@ so both are measured as they are. In a step that is not measured a hook does nex
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import torch
@@ -70,6 +70,12 @@ class GradientProbe:
         self._kept: dict[int, Tensor] = {}  # last step's gradients, in memory that is used again
         self._kept_size = 0  # of that step; 0: nothing is kept
         self._pending: list[Measured] = []
+        self._factor: Callable[[torch.device], Tensor] | None = None
+        self._scale: Tensor | None = None  # of the loss, in the measured step
+
+    def scaled_by(self, factor: Callable[[torch.device], Tensor]) -> None:
+        """Gradients are so many times as large as they are: a GradScaler multiplies the loss."""
+        self._factor = factor
 
     def watch_model(self, model: nn.Module) -> None:
         """Watch what is trainable in it, and know its embeddings."""
@@ -105,6 +111,7 @@ class GradientProbe:
             if measured:
                 self._small, self._whole, self._spoiled = [], None, False
                 self._preconditioners.refresh()
+                self._rescale()
         if self._measuring:
             self._seen.clear()
             self._backward = -1
@@ -123,7 +130,7 @@ class GradientProbe:
         small = _added(self._small, self._device)
         whole = (lost, lost) if self._whole is None or self._spoiled else self._whole
         size = float(one.step_size)
-        self._pending.append(Measured(small, *whole, passes, small_size, size, self._examples))
+        self._keep(Measured(small, *whole, passes, small_size, size, self._examples))
 
     def take(self) -> list[Measured]:
         """What was measured since this was last called."""
@@ -133,6 +140,21 @@ class GradientProbe:
     def forget_previous(self) -> None:
         """The gradient kept for the differenced estimator is of another kind of step."""
         self._kept_size = 0
+
+    def _keep(self, one: Measured) -> None:
+        if self._scale is not None:
+            square = self._scale.square()
+            one = replace(one, small=one.small / square, big=one.big / square)
+        self._pending.append(one)
+
+    def _rescale(self) -> None:
+        """Bring the gradients that are kept to the present scale of the loss."""
+        if self._factor is None:
+            return
+        before, self._scale = self._scale, self._factor(self._device)
+        if before is not None and self._kept_size:
+            for kept in self._kept.values():
+                kept.mul_((self._scale / before).to(kept.device))
 
     @property
     def _differences(self) -> bool:
@@ -201,7 +223,7 @@ class GradientProbe:
             if not self._spoiled:
                 doubt = self._doubt(dense, partly=partly)
                 both = 2.0 * size
-                self._pending.append(Measured(small, big, doubt, 2, size, both, self._examples))
+                self._keep(Measured(small, big, doubt, 2, size, both, self._examples))
         self._kept_size = size if self._chained and dense else 0
         if self._kept_size:
             self._kept = {id(p): _copied(new, kept.get(id(p))) for p, new in dense}

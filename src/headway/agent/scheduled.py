@@ -6,6 +6,7 @@ from typing import Any, Self, final
 
 import torch
 from torch import Tensor, nn
+from torch.amp import GradScaler
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
@@ -13,11 +14,12 @@ from torch.utils.data import DataLoader, Dataset
 
 from headway.agent.context import Context
 from headway.agent.data import ElasticLoader, as_loader
-from headway.agent.job import MisuseError, Paced, S
+from headway.agent.job import LossScaler, MisuseError, Paced, S
 from headway.agent.loop import Loop
 from headway.agent.optimizer import ScaledOptimizer
 from headway.agent.paced import PacedScheduler
 from headway.agent.rng import diverge, set_random_state
+from headway.agent.scaler import PassScaler
 from headway.core.model.lr import LrRule
 from headway.core.types import BatchMode
 
@@ -86,6 +88,12 @@ class ScheduledJob:
         self._loop.steering.rule = LrRule(lr_rule)
         self._loop.meter.probe.precondition_by(optimizer)
         return scaled
+
+    def scaler(self, scaler: GradScaler, *, name: str = "scaler") -> LossScaler:
+        loop = self._loop
+        around = PassScaler(scaler, loop, loop.desk.skip_step)
+        loop.meter.probe.scaled_by(around.factor)
+        return self.state(name, around)
 
     def lr_scheduler(
         self, scheduler: LRScheduler, *, warmup_steps: int = 0, name: str = "lr_scheduler"
