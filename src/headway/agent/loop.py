@@ -10,7 +10,6 @@ from typing import Any, final
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.parallel import DistributedDataParallel
 
 from headway.agent.context import Context, Flag
 from headway.agent.data import ElasticLoader
@@ -21,6 +20,7 @@ from headway.agent.meter import Meter
 from headway.agent.optimizer import ScaledOptimizer
 from headway.agent.plan import Cursor, Pass, Split
 from headway.agent.records import check_log, record
+from headway.agent.replica import Replica
 from headway.agent.saving import Saver
 from headway.agent.steering import Steering, Turn
 from headway.agent.tuner import Tuner
@@ -61,7 +61,7 @@ class Loop:
         )
         self.loader: ElasticLoader | None = None
         self.optimizers: list[ScaledOptimizer] = []
-        self.replicas: list[DistributedDataParallel] = []
+        self.replicas: list[Replica] = []
         self._exchange = exchange
         self._flag = Flag(context.flag, orders.generation)
         self._checkpoint_every_s = checkpoint_every_s
@@ -151,7 +151,7 @@ class Loop:
         for optimizer in self.optimizers:
             optimizer.begin_pass(one.index)
         for replica in self.replicas:
-            replica.require_backward_grad_sync = one.last
+            replica.synchronise(one.last)
         self.meter.begin_pass(one)
 
     def step(self, loss: Tensor | float | None) -> None:

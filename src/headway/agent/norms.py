@@ -48,7 +48,8 @@ class Norms:
 
 def untouched_rows(gradient: Tensor) -> Tensor:
     """Share of the rows of an embedding that no sample of the step has looked up."""
-    return (gradient == 0).all(dim=-1).float().mean()
+    untouched = (gradient == 0).all(dim=-1).float()
+    return untouched.mean() if untouched.numel() else untouched.sum()
 
 
 def _parts(flat: Tensor) -> Iterator[slice]:

@@ -10,6 +10,7 @@ from torch.optim import Optimizer
 from torch.utils.hooks import RemovableHandle
 
 from headway.agent.job import MisuseError
+from headway.agent.sharding import cut_like_parameters
 from headway.core.model.lr import MOST_FORGETTING, LearningRateScale
 
 UNSCALED = LearningRateScale()
@@ -106,7 +107,7 @@ class ScaledOptimizer(Optimizer):
         return self.inner.state_dict()
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        self.inner.load_state_dict(state_dict)
+        self.inner.load_state_dict(cut_like_parameters(state_dict, self.inner))
         self._share_state()
 
     def _share_state(self) -> None:

@@ -14,10 +14,12 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.utils.hooks import RemovableHandle
 
+from headway.agent.job import MisuseError
 from headway.agent.noise import Pair
 from headway.agent.norms import Norms, untouched_rows
 from headway.agent.plan import Pass, micro_batches
 from headway.agent.precondition import Preconditioners
+from headway.agent.sharding import WholeGradients, is_sharded, local, own_part, shards
 from headway.agent.toll import toll
 
 
@@ -70,6 +72,9 @@ class GradientProbe:
         self._kept: dict[int, Tensor] = {}  # last step's gradients, in memory that is used again
         self._kept_size = 0  # of that step; 0: nothing is kept
         self._pending: list[Measured] = []
+        self._sharded = False
+        self._hooked: set[int] = set()  # sharded parameters whose whole gradients were seen
+        self._passes_read = 0  # of this worker, in this step
         self._factor: Callable[[torch.device], Tensor] | None = None
         self._scale: Tensor | None = None  # of the loss, in the measured step
 
@@ -82,6 +87,10 @@ class GradientProbe:
         tables = (m.weight for m in model.modules() if isinstance(m, _EMBEDDINGS))
         self._embeddings |= {id(table) for table in tables}
         self.watch(model.parameters())
+        if is_sharded(model):
+            indices = {id(parameter): index for index, parameter in enumerate(self._watched)}
+            WholeGradients(model, lambda shard: self._on(indices[id(shard)]))
+            self._sharded = True
 
     def watch(self, parameters: Iterable[nn.Parameter]) -> None:
         """Watch what is trainable and not watched yet."""
@@ -108,10 +117,12 @@ class GradientProbe:
         self._weight = self._workers * one.samples / one.step_size
         if one.index == 0:
             self._measuring, self._chained, self._examples = measured, chained, examples
+            self._passes_read = 0
             if measured:
                 self._small, self._whole, self._spoiled = [], None, False
                 self._preconditioners.refresh()
                 self._rescale()
+        self._passes_read += one.samples > 0
         if self._measuring:
             self._seen.clear()
             self._backward = -1
@@ -128,6 +139,8 @@ class GradientProbe:
         passes, small_size = micro_batches(one.step_size, self._workers, one.passes)
         lost = torch.full((), torch.nan, device=self._device)
         small = _added(self._small, self._device)
+        if self._sharded:  # each worker has measured its own part, in its own passes
+            small = small * (passes / self._passes_read) if self._passes_read else lost
         whole = (lost, lost) if self._whole is None or self._spoiled else self._whole
         size = float(one.step_size)
         self._keep(Measured(small, *whole, passes, small_size, size, self._examples))
@@ -169,6 +182,7 @@ class GradientProbe:
             self._hooks = [
                 parameter.register_hook(self._on(index))  # type: ignore[no-untyped-call]
                 for index, parameter in enumerate(self._watched)
+                if not is_sharded(parameter)
             ]
 
     def _unhook(self) -> None:
@@ -194,7 +208,7 @@ class GradientProbe:
         if index in self._seen:
             self._spoiled = True  # several backward passes: no single one is the gradient
         elif self._pass.samples and not self._differences and not gradient.is_sparse:
-            self._small.append(self._norms.squared(self._watched[index], gradient))
+            self._small.append(self._squared(self._watched[index], gradient))
         self._seen.add(index)
         running = torch._C._current_graph_task_id()
         if self._pass.last and running != self._backward:
@@ -202,17 +216,39 @@ class GradientProbe:
             _call_after_backward(self._whole_gradient, later=self._workers > 1)
         self.toll.end()
 
+    def _squared(self, parameter: nn.Parameter, gradient: Tensor) -> Tensor:
+        """|P g|^2 of a pass. Of a sharded model each worker takes the part whose P it has: the
+        gradients of all workers are alike, so the parts add up to what one would give."""
+        if not self._sharded:
+            return self._norms.squared(parameter, gradient)
+        copies = self._workers / shards(parameter)
+        return self._norms.squared(parameter, own_part(parameter, gradient)) / copies
+
     def _whole_gradient(self) -> None:
         """After backward, and after DDP has reduced: nobody has clipped yet."""
         self.toll.begin()
-        gradients = [(p, p.grad) for p in self._watched if p.grad is not None]
+        self._check_sharded()
+        gradients = [(p, local(p.grad)) for p in self._watched if p.grad is not None]
         dense = [(p, gradient) for p, gradient in gradients if not gradient.is_sparse]
         if self._differences:
             self._difference(dense, partly=len(dense) < len(gradients))
         elif dense:
-            whole = _added([self._norms.squared(*one) for one in dense], self._device)
+            norms = [self._norms.squared(*one) * shards(one[0]) for one in dense]
+            whole = _added(norms, self._device)
             self._whole = whole, self._doubt(dense, partly=len(dense) < len(gradients))
         self.toll.end()
+
+    def _check_sharded(self) -> None:
+        """What has a gradient without having been hooked was not weighed by its samples."""
+        if not self._sharded:
+            return
+        self._hooked |= self._seen
+        for index, parameter in enumerate(self._watched):
+            if index not in self._hooked and is_sharded(parameter) and parameter.grad is not None:
+                raise MisuseError(
+                    "fully_shard: the gradient of a parameter was not seen; call the model, and "
+                    "the modules in it that hold parameters, as model(inputs)"
+                )
 
     def _difference(self, dense: list[tuple[nn.Parameter, Tensor]], *, partly: bool) -> None:
         """The differenced estimator: two steps of M examples as halves of one of 2 M."""

@@ -13,6 +13,7 @@ from headway.agent.data import Counts
 from headway.agent.exchange import Exchange
 from headway.agent.job import MisuseError, Stateful
 from headway.agent.rng import random_state
+from headway.agent.sharding import gathered
 from headway.protocol.messages import EpochCount
 
 VERSION = 2
@@ -67,12 +68,14 @@ class Saver:
     def save(self, own: dict[str, Any], counts: Counts) -> tuple[EpochCount, ...]:
         """A collective. The epochs that are safe now and were not before."""
         total = self._exchange.summed(torch.from_numpy(counts))
+        parts = {name: part.state_dict() for name, part in self._parts.items()}
+        parts = gathered(parts, keep=self._first)
         if not self._first:
             return ()
         state = {
             **own,
             "version": VERSION,
-            "parts": {name: part.state_dict() for name, part in self._parts.items()},
+            "parts": parts,
             "random": random_state(),
             "counts": total,
             "epochs": [asdict(count) for count in self.epochs],

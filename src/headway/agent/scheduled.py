@@ -18,8 +18,10 @@ from headway.agent.job import LossScaler, MisuseError, Paced, S
 from headway.agent.loop import Loop
 from headway.agent.optimizer import ScaledOptimizer
 from headway.agent.paced import PacedScheduler
+from headway.agent.replica import Replica
 from headway.agent.rng import diverge, set_random_state
 from headway.agent.scaler import PassScaler
+from headway.agent.sharding import WholeModel, is_sharded
 from headway.core.model.lr import LrRule
 from headway.core.types import BatchMode
 
@@ -66,14 +68,18 @@ class ScheduledJob:
         self, model: nn.Module, *, name: str = "model", find_unused_parameters: bool = False
     ) -> nn.Module:
         loop = self._loop
-        loop.saver.register(name, model)
+        sharded = is_sharded(model)
+        loop.saver.register(name, WholeModel(model) if sharded else model)
         loop.saver.restore(name)
         loop.meter.probe.watch_model(model)
+        if sharded:
+            loop.replicas.append(Replica(model))
+            return model
         self._models.append(model)
         if self.workers == 1 or not any(p.requires_grad for p in model.parameters()):
             return model
         replica = DistributedDataParallel(model, find_unused_parameters=find_unused_parameters)
-        loop.replicas.append(replica)
+        loop.replicas.append(Replica(replica))
         return replica
 
     def optimizer(
