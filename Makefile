@@ -7,11 +7,12 @@ TORCH = torch==2.13.0
 
 .PHONY: demo test check bench results docs lock clean
 
-$(STAMP): pyproject.toml requirements/dev.txt
+$(STAMP): pyproject.toml requirements/dev.txt requirements/trainers.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet -r requirements/dev.txt
 	$(BIN)/python -m pip install --quiet $(TORCH)
+	$(BIN)/python -m pip install --quiet -r requirements/trainers.txt
 	$(BIN)/python -m pip install --quiet --no-deps -e .
 	touch $@
 
@@ -43,6 +44,9 @@ docs: $(STAMP)
 lock:
 	uv pip compile --universal --python-version 3.11 --extra service --no-header --no-emit-index-url --no-annotate \
 	  pyproject.toml requirements/dev.in -o requirements/dev.txt
+	uv pip compile --universal --python-version 3.11 --no-header --no-emit-index-url --no-annotate \
+	  -c requirements/dev.txt --no-emit-package torch requirements/trainers.in \
+	  | grep -vE '^(nvidia-|cuda-|triton)' > requirements/trainers.txt
 
 clean:
 	rm -rf $(VENV) site out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -37,9 +37,10 @@ class Agreed:
 class Exchange:
     """The agreement of one generation of workers."""
 
-    def __init__(self, worker: int, workers: int) -> None:
+    def __init__(self, worker: int, workers: int, group: dist.ProcessGroup | None = None) -> None:
         self._worker = worker
         self._workers = workers
+        self._group = group
 
     def agree(self, *, stop: bool, wish: Wish, sums: list[float]) -> Agreed:
         """A collective: all workers call it at the same step, with as many ``sums``."""
@@ -47,7 +48,7 @@ class Exchange:
             return Agreed(stop, wish, sums)
         mine = _numbers(wish) if self._worker == 0 else [0] * len(_numbers(wish))
         vector = torch.tensor([float(stop), *mine, *sums], dtype=torch.float64)
-        dist.all_reduce(vector)
+        dist.all_reduce(vector, group=self._group)
         total = vector.tolist()
         after = 1 + len(mine)
         size, per_gpu, exchange_every, measure_every, save = (int(x) for x in total[1:after])
@@ -69,7 +70,7 @@ class Exchange:
         """The sum of a tensor over all workers."""
         total = counts.clone()
         if self._workers > 1:
-            dist.all_reduce(total)
+            dist.all_reduce(total, group=self._group)
         return total
 
 

@@ -37,7 +37,9 @@ class Table:
             for rank in range(ranks)
         ]
         common = self._devices_of(directive)
-        if not alone:
+        if alone:
+            common |= _for_launchers(directive)
+        else:
             self.raise_flag(directive.generation)
             write_whole(self._orders, encode(self._order(directive)))
             common |= self._common(directive, ranks)
@@ -114,6 +116,14 @@ def _seat(worker: Worker, crew: list[Worker], common: Mapping[str, str], *, alon
         news=worker.news.far_end if worker.news else None,
         close=tuple([pipe.end for pipe in pipes] + others),
     )
+
+
+def _for_launchers(directive: Directive) -> dict[str, str]:
+    """What torchrun takes where its command line says nothing: all slots, and a port of its own."""
+    return {
+        "PET_NPROC_PER_NODE": str(len(directive.slots)),
+        "PET_MASTER_PORT": str(_free_port()),
+    }
 
 
 def _free_port() -> int:

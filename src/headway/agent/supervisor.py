@@ -155,12 +155,12 @@ class Supervisor:
         wanted = self._wanted.generation if self._wanted else crew.generation
         self.table.raise_flag(wanted if wanted != crew.generation else crew.generation + 1)
         cancel = self._wanted is not None and self._wanted.cancel
-        grace_s = 0.0 if cancel or crew.alone else self.limits.grace_s
+        grace_s = 0.0 if cancel else self.limits.grace_s
         waited_s = now_s - (self._ordered_s or now_s)
         if waited_s >= grace_s + self.limits.term_s:
             crew.send(signal.SIGKILL)
-        elif waited_s >= grace_s and not crew.forced:
-            crew.send(signal.SIGTERM)
+        elif (waited_s >= grace_s or crew.alone) and not crew.forced:
+            crew.send(signal.SIGTERM)  # the only word that a program of its own understands
 
     def _settle(self, crew: Crew) -> None:
         """The last process of a generation is gone."""
