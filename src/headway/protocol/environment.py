@@ -19,6 +19,7 @@ THROUGHPUT = "HEADWAY_THROUGHPUT"  # linear (default), collective or best: what 
 ORDERS = "HEADWAY_ORDERS"  # path of a file with WorkerOrders; absent: not under a scheduler
 NEWS_FD = "HEADWAY_NEWS_FD"  # where worker 0 writes WorkerNews, one JSON object a line
 FLAG = "HEADWAY_FLAG"  # path of 8 bytes, little-endian int64: the wanted generation
+TRIAL = "HEADWAY_TRIAL"  # so many samples a pass are tried in place of a training
 RENDEZVOUS = "HEADWAY_RENDEZVOUS"  # init_method for torch.distributed, one file a generation
 
 YIELDED = 75  # exit code of a worker that saved its state and can go on later (EX_TEMPFAIL)
