@@ -179,6 +179,7 @@ class Stream(IterableDataset[int]):
     [
         (Stream(), 8, "iterable"),
         (DataLoader(Stream(), batch_size=8), None, "iterable"),
+        (iter(()), 8, "a tuple_iterator is no data set"),
         (numbers(9), None, "give batch_size"),
         (DataLoader(numbers(9), batch_size=None), None, "batch_sampler"),
         (
@@ -195,7 +196,16 @@ class Stream(IterableDataset[int]):
             "WeightedRandomSampler",
         ),
     ],
-    ids=["stream", "loader of a stream", "no size", "no batches", "own batches", "two", "sampler"],
+    ids=[
+        "stream",
+        "loader of a stream",
+        "other",
+        "no size",
+        "no batches",
+        "own batches",
+        "two",
+        "sampler",
+    ],
 )
 def test_what_cannot_be_kept_through_a_resize_is_refused(
     source: Dataset[int] | DataLoader[int], batch_size: int | None, said: str

@@ -9,11 +9,12 @@ from torch import Tensor, nn
 from torch.amp import GradScaler
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
-from torch.utils.data import DataLoader, Dataset, Sampler
+from torch.utils.data import DataLoader, Dataset, IterableDataset, Sampler
 
 from headway.agent.data import as_loader
 from headway.agent.job import LossScaler, Paced, S
 from headway.agent.plan import epoch_order
+from headway.agent.stream import Epochs
 
 
 @final
@@ -72,6 +73,9 @@ class LoneJob:
     ) -> Iterable[Any]:
         if not isinstance(source, DataLoader):
             plain = as_loader(source, batch_size)
+            if isinstance(source, IterableDataset):
+                self._loader = plain
+                return Epochs(plain, self.in_epoch)
             order = _EpochOrder(self, plain, seed)
             # a generator of its own, so that the script's draws what it draws under the scheduler
             own = torch.Generator()

@@ -4,7 +4,8 @@ Positions are counted in samples and move when a step was really made, so what a
 fetched when it yielded is read again by whoever goes on.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Protocol, final
 
 import numpy as np
@@ -23,10 +24,10 @@ from torch.utils.data import (
 from headway.agent.job import MisuseError
 from headway.agent.plan import Pass, Split, epoch_order, passes_from
 from headway.agent.rng import seed_of
+from headway.agent.stream import STAND_INS, Positioned, fetcher
 from headway.core.types import Int64, IntArray
 
 Counts = NDArray[np.int32]
-_STAND_INS = 2  # samples that an idle worker computes on for nothing; normalisation needs two
 
 
 class Driver(Protocol):
@@ -129,9 +130,13 @@ class ElasticLoader:
         return self._order[1]
 
     def _passes(self) -> Iterator[Pass]:
-        """To the end of the epoch, as things stand now."""
+        return self._plan()()
+
+    def _plan(self) -> Callable[[], Iterator[Pass]]:
+        """The passes to the end of the epoch, as things stand now."""
         driver = self._driven()
-        return passes_from(
+        return partial(
+            passes_from,
             driver.position,
             self.samples,
             self._worker,
@@ -144,23 +149,28 @@ class ElasticLoader:
         order = self._in_order()
         for one in passes:
             read = order[one.start : one.stop]
-            yield (read if one.samples else order[:_STAND_INS]).tolist()
+            yield (read if one.samples else order[:STAND_INS]).tolist()
 
     def _fetcher(self) -> DataLoader[Any]:
         """The user's DataLoader with our batches in place of its own."""
         source, driver = self._source, self._driven()
         seed = seed_of(self.seed, driver.epoch, driver.position, self._worker)
+        options: dict[str, Any] = {
+            "num_workers": source.num_workers,
+            "pin_memory": source.pin_memory,
+            "timeout": source.timeout,
+            "worker_init_fn": source.worker_init_fn,
+            "multiprocessing_context": source.multiprocessing_context,
+            "generator": torch.Generator().manual_seed(seed),  # leaves the script's own alone
+            "prefetch_factor": source.prefetch_factor,
+        }
+        if isinstance(source.dataset, IterableDataset):
+            return fetcher(source, self._plan(), driver.epoch, options)
         return DataLoader(
             source.dataset,
             batch_sampler=_Batches(self._batches(self._passes())),
-            num_workers=source.num_workers,
             collate_fn=source.collate_fn,
-            pin_memory=source.pin_memory,
-            timeout=source.timeout,
-            worker_init_fn=source.worker_init_fn,
-            multiprocessing_context=source.multiprocessing_context,
-            generator=torch.Generator().manual_seed(seed),  # leaves the script's own alone
-            prefetch_factor=source.prefetch_factor,
+            **options,
         )
 
     def _driven(self) -> Driver:
@@ -186,15 +196,23 @@ def as_loader(source: Dataset[Any] | DataLoader[Any], batch_size: int | None) ->
     Raises:
         MisuseError: it cannot be read elastically, or its batch size is not known.
     """
+    dataset: Any = source.dataset if isinstance(source, DataLoader) else source
+    iterable = isinstance(dataset, IterableDataset)
+    if iterable and not isinstance(dataset, Positioned):
+        raise MisuseError(
+            "job.loader: an iterable data set has no order to keep, unless it has __len__() and "
+            "seek(epoch, position)"
+        )
+    if not iterable and not hasattr(dataset, "__getitem__"):
+        raise MisuseError(
+            f"job.loader: a {type(dataset).__name__} is no data set: give the data set that it "
+            "reads, whose samples are then shared out over any number of workers"
+        )
     if not isinstance(source, DataLoader):
-        if isinstance(source, IterableDataset):
-            raise MisuseError("job.loader(dataset): an iterable data set has no order to keep")
         if batch_size is None:
             raise MisuseError("job.loader(dataset): give batch_size, the global batch")
-        return DataLoader(source, batch_size=batch_size, shuffle=True)
-    if isinstance(source.dataset, IterableDataset):
-        raise MisuseError("job.loader(loader): an iterable data set has no order to keep")
-    if source.batch_size is None or type(source.batch_sampler) is not BatchSampler:
+        return DataLoader(source, batch_size=batch_size, shuffle=None if iterable else True)
+    if source.batch_size is None or not _is_plain(source.batch_sampler, BatchSampler):
         raise MisuseError("job.loader(loader): a batch_sampler of your own cannot be resized")
     if batch_size is not None and batch_size != source.batch_size:
         raise MisuseError(
@@ -208,8 +226,14 @@ def as_loader(source: Dataset[Any] | DataLoader[Any], batch_size: int | None) ->
 def _is_shuffled(source: DataLoader[Any]) -> bool:
     """Whether the order is random; only plain orders can be kept through a resize."""
     sampler = source.sampler
-    if isinstance(sampler, SequentialSampler):
+    if isinstance(sampler, SequentialSampler) or isinstance(source.dataset, IterableDataset):
         return False
     if isinstance(sampler, RandomSampler) and not sampler.replacement:
         return True
     raise MisuseError(f"job.loader(loader): a {type(sampler).__name__} cannot be resized")
+
+
+def _is_plain(sampler: object, kind: type) -> bool:
+    """Torch's own, or what torchdata's StatefulDataLoader has in its place."""
+    own = type(sampler).__module__.startswith("torchdata.stateful_dataloader.")
+    return type(sampler) is kind or (own and isinstance(sampler, kind))
