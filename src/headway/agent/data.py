@@ -212,7 +212,9 @@ def as_loader(source: Dataset[Any] | DataLoader[Any], batch_size: int | None) ->
         if batch_size is None:
             raise MisuseError("job.loader(dataset): give batch_size, the global batch")
         return DataLoader(source, batch_size=batch_size, shuffle=None if iterable else True)
-    if source.batch_size is None or not _is_plain(source.batch_sampler, BatchSampler):
+    batches = source.batch_sampler
+    plain = type(batches) is BatchSampler or _is_torchdatas(batches, BatchSampler)
+    if source.batch_size is None or not plain:
         raise MisuseError("job.loader(loader): a batch_sampler of your own cannot be resized")
     if batch_size is not None and batch_size != source.batch_size:
         raise MisuseError(
@@ -228,12 +230,14 @@ def _is_shuffled(source: DataLoader[Any]) -> bool:
     sampler = source.sampler
     if isinstance(sampler, SequentialSampler) or isinstance(source.dataset, IterableDataset):
         return False
-    if isinstance(sampler, RandomSampler) and not sampler.replacement:
+    random: Any = sampler
+    known = isinstance(sampler, RandomSampler) or _is_torchdatas(sampler, RandomSampler)
+    if known and not random.replacement:
         return True
     raise MisuseError(f"job.loader(loader): a {type(sampler).__name__} cannot be resized")
 
 
-def _is_plain(sampler: object, kind: type) -> bool:
-    """Torch's own, or what torchdata's StatefulDataLoader has in its place."""
-    own = type(sampler).__module__.startswith("torchdata.stateful_dataloader.")
-    return type(sampler) is kind or (own and isinstance(sampler, kind))
+def _is_torchdatas(sampler: object, kind: type) -> bool:
+    """Whether it is what a StatefulDataLoader has in place of torch's sampler of that name."""
+    where, name = type(sampler).__module__, type(sampler).__name__
+    return where.startswith("torchdata.stateful_dataloader.") and name == kind.__name__
