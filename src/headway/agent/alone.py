@@ -15,6 +15,7 @@ from headway.agent.data import as_loader
 from headway.agent.job import LossScaler, Paced, S
 from headway.agent.plan import epoch_order
 from headway.agent.stream import Epochs
+from headway.agent.tracking import Tracker
 
 
 @final
@@ -85,6 +86,9 @@ class LoneJob:
 
     def state(self, name: str, part: S) -> S:
         return part
+
+    def tracker(self, tracker: Tracker) -> None:
+        pass
 
     def epochs(self, count: int) -> Iterator[int]:
         self._epochs = count

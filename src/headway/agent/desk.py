@@ -13,7 +13,8 @@ from headway.agent.checkpoint import LineLog
 from headway.agent.context import Context
 from headway.agent.noise import NoiseScale
 from headway.agent.plan import Split
-from headway.agent.reporter import Reporter, finite
+from headway.agent.reporter import Reporter, Trackers, finite
+from headway.agent.tracking import figures, is_mark, told
 from headway.agent.tuner import Tuner
 from headway.core.types import BatchChange, ChangeCode, JobReport
 from headway.protocol.messages import EpochCount, WorkerNews
@@ -30,6 +31,26 @@ class Progress(Protocol):
     epoch: int
     samples: int
     progress_examples: float
+    total_examples: float  # 0 while it is not known
+
+
+@final
+class Pace:
+    """How long the rest takes at the speed since the last change, pauses included."""
+
+    def __init__(self) -> None:
+        self._since: tuple[float, float] | None = None  # seconds, examples
+
+    def eta_s(self, progress: Progress, now_s: float) -> float | None:
+        """Seconds to go; None while there is nothing to go by."""
+        done = progress.progress_examples
+        if self._since is None:
+            self._since = now_s, done
+        began_s, before = self._since
+        left = progress.total_examples - done
+        if progress.total_examples == 0 or done <= before or now_s <= began_s:
+            return 0.0 if 0 < progress.total_examples <= done else None
+        return max(left, 0.0) * (now_s - began_s) / (done - before)
 
 
 @final
@@ -50,6 +71,8 @@ class Desk:
         self._heard: list[Tensor | float] = []  # in the passes of this step
         self._overflowed = False  # this step
         self._overflows = 0  # in a row
+        self.trackers = Trackers()
+        self._pace = Pace()
 
     def stepped(self) -> None:
         """All workers have made a step; the first time, that is news."""
@@ -100,6 +123,9 @@ class Desk:
         self._decisions.append(msgspec.json.encode(change))
         if change.code not in _NO_NEWS:
             self._reporter.send(WorkerNews(changes=(change,)))
+        if is_mark(change):
+            self._pace = Pace()
+            self.trackers.tell(lambda tracker: tracker.marker(told(change), change.samples))
 
     def due(self) -> bool:
         """Whether it is time for a report."""
@@ -135,9 +161,13 @@ class Desk:
             step_error=errors.here,
             step_error_doubled=errors.doubled,
             fit_trouble=fit.trouble,
+            eta_s=self._pace.eta_s(progress, self._reported_s),
         )
+        known = figures(finite(report), split.workers)
+        self.trackers.tell(lambda tracker: tracker.scalars(known, progress.samples))
         self._reporter.send(WorkerNews(stepped=self._stepped, report=report))
 
     def close(self) -> None:
         """Give the agent a moment to read the rest."""
         self._reporter.flush()
+        self.trackers.end()

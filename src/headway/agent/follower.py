@@ -93,9 +93,10 @@ class Follower:
         self._passes = 0  # of the present step
         self._until_exchange = 1
 
-    def begin(self, model: nn.Module, *, samples: int, epoch: int) -> None:
+    def begin(self, model: nn.Module, *, steps: int, total_steps: int, epoch: int) -> None:
         """The library has set everything up, its process group too."""
-        self.cursor.samples, self.cursor.epoch = samples, epoch
+        self.cursor.samples, self.cursor.epoch = steps * self.batch_size, epoch
+        self.cursor.total_examples = float(max(total_steps, 0) * self.batch_size)
         if self._context.workers > 1:
             # of our own: the numbers are the host's, and NCCL alone would not take them
             group = dist.new_group(backend="gloo")

@@ -62,8 +62,8 @@ class HeadwayCallback(TrainerCallback):
             )
         if args.save_only_model:
             raise MisuseError("save_only_model: nothing could go on from such a checkpoint")
-        done = state.global_step * follows.batch_size
-        follows.begin(more["model"], samples=done, epoch=int(state.epoch or 0))
+        steps, total = state.global_step, state.max_steps
+        follows.begin(more["model"], steps=steps, total_steps=total, epoch=int(state.epoch or 0))
 
     def on_step_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **more: Any

@@ -11,6 +11,7 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 from torch.utils.data import DataLoader, Dataset
 
+from headway.agent.tracking import Tracker
 from headway.core.errors import InvalidInputError
 
 
@@ -158,6 +159,10 @@ class Job(Protocol):
 
     def state(self, name: str, part: S) -> S:
         """Keep the state of something else (a scheduler, an average) in the checkpoint."""
+        ...
+
+    def tracker(self, tracker: Tracker) -> None:
+        """Tell an experiment tracker how the job is doing, keyed by samples, resizes marked."""
         ...
 
     def epochs(self, count: int) -> Iterator[int]:

@@ -109,9 +109,13 @@ class HeadwayCallback(Callback):
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         if self._follower is not None:
-            loader, size = self._loaded(), self._follower.batch_size
-            samples = (loader.epoch * loader.steps + loader.step) * size
-            self._follower.begin(pl_module, samples=samples, epoch=loader.epoch)
+            loader, epochs = self._loaded(), trainer.max_epochs or 0
+            self._follower.begin(
+                pl_module,
+                steps=loader.epoch * loader.steps + loader.step,
+                total_steps=epochs * loader.steps,
+                epoch=loader.epoch,
+            )
 
     def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Not called for an epoch that a checkpoint cut."""

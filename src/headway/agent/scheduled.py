@@ -22,6 +22,7 @@ from headway.agent.replica import Replica
 from headway.agent.rng import diverge, set_random_state
 from headway.agent.scaler import PassScaler
 from headway.agent.sharding import WholeModel, is_sharded
+from headway.agent.tracking import Run, Tracker
 from headway.core.model.lr import LrRule
 from headway.core.types import BatchMode
 
@@ -131,6 +132,10 @@ class ScheduledJob:
         self._loop.saver.register(name, part)
         self._loop.saver.restore(name)
         return part
+
+    def tracker(self, tracker: Tracker) -> None:
+        run = Run(self._context.orders.job_id, self._context.job_dir, self._loop.cursor.samples)
+        self._loop.desk.trackers.add(tracker, run)
 
     def epochs(self, count: int) -> Iterator[int]:
         loop = self._loop

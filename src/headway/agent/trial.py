@@ -19,6 +19,7 @@ from torch.optim.lr_scheduler import LRScheduler
 from torch.utils.data import DataLoader, Dataset, default_collate
 
 from headway.agent.job import MisuseError, S
+from headway.agent.tracking import Tracker
 
 STEPS = 2
 ROOM = 0  # exit code of a worker that has made its steps
@@ -89,6 +90,9 @@ class Trial:
         batch = together(rows)
         self._identity["input"] = shapes(batch)
         return [batch] * (STEPS + 1)
+
+    def tracker(self, tracker: Tracker) -> None:
+        pass
 
     def epochs(self, count: int) -> Iterator[int]:
         return iter(range(count))
