@@ -120,6 +120,31 @@ def test_gradients_of_several_passes_are_reduced_once(stage: Maker) -> None:
     assert_close(whole, split)
 
 
+def test_frozen_parameters_stay_and_the_others_learn(stage: Maker) -> None:
+    def script(_: Callable[[], None]) -> None:
+        with headway.attach() as job:
+            model = net()
+            model[2].requires_grad_(False)
+            wholes = {name: p.detach().clone() for name, p in model.named_parameters()}
+            fully_shard(model[2])
+            fully_shard(model)
+            model = job.model(model)
+            parameters = [p for p in model.parameters() if p.requires_grad]
+            optimizer = job.optimizer(KINDS["adamw"](parameters), lr_rule="sqrt")
+            loader = job.loader(data(SAMPLES), batch_size=32)
+            for _ in job.epochs(2):
+                for inputs, labels in loader:
+                    optimizer.zero_grad()
+                    nn.functional.cross_entropy(model(inputs), labels).backward()
+                    optimizer.step()
+                    job.step()
+            for name, p in model.named_parameters():
+                whole = p.full_tensor()
+                assert torch.equal(whole, wholes[name]) is name.startswith("2."), name
+
+    assert stage().run(script, 2).codes == [0, 0]
+
+
 def test_an_overflow_on_one_shard_skips_the_step_on_all(stage: Maker) -> None:
     job = stage(per_gpu=8)
     scaler = GradScaler("cpu", init_scale=2.0**127, growth_interval=1000)

@@ -20,9 +20,9 @@ from headway.agent.meter import Meter
 from headway.agent.optimizer import ScaledOptimizer
 from headway.agent.plan import Cursor, Pass, Split
 from headway.agent.records import check_log, record
-from headway.agent.replica import Replica
 from headway.agent.saving import Saver
 from headway.agent.steering import Steering, Turn
+from headway.agent.synchronised import Synchronised
 from headway.agent.tuner import Tuner
 from headway.core.model.lr import LearningRateScale, steps_at_initial
 from headway.core.types import ChangeCode
@@ -61,7 +61,7 @@ class Loop:
         )
         self.loader: ElasticLoader | None = None
         self.optimizers: list[ScaledOptimizer] = []
-        self.replicas: list[Replica] = []
+        self.replicas: list[Synchronised] = []
         self._exchange = exchange
         self._flag = Flag(context.flag, orders.generation)
         self._checkpoint_every_s = checkpoint_every_s
@@ -151,7 +151,7 @@ class Loop:
         for optimizer in self.optimizers:
             optimizer.begin_pass(one.index)
         for replica in self.replicas:
-            replica.synchronise(one.last)
+            replica.synchronises_at(one.last)
         self.meter.begin_pass(one)
 
     def step(self, loss: Tensor | float | None) -> None:

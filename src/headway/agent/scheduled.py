@@ -18,10 +18,10 @@ from headway.agent.job import LossScaler, MisuseError, Paced, S
 from headway.agent.loop import Loop
 from headway.agent.optimizer import ScaledOptimizer
 from headway.agent.paced import PacedScheduler
-from headway.agent.replica import Replica
 from headway.agent.rng import diverge, set_random_state
 from headway.agent.scaler import PassScaler
 from headway.agent.sharding import WholeModel, is_sharded
+from headway.agent.synchronised import Synchronised
 from headway.agent.tracking import Run, Tracker
 from headway.core.model.lr import LrRule
 from headway.core.types import BatchMode
@@ -74,13 +74,13 @@ class ScheduledJob:
         loop.saver.restore(name)
         loop.meter.probe.watch_model(model)
         if sharded:
-            loop.replicas.append(Replica(model))
+            loop.replicas.append(Synchronised(model))
             return model
         self._models.append(model)
         if self.workers == 1 or not any(p.requires_grad for p in model.parameters()):
             return model
         replica = DistributedDataParallel(model, find_unused_parameters=find_unused_parameters)
-        loop.replicas.append(Replica(replica))
+        loop.replicas.append(Synchronised(replica))
         return replica
 
     def optimizer(

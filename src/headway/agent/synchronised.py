@@ -7,13 +7,13 @@ from torch.nn.parallel import DistributedDataParallel
 
 
 @final
-class Replica:
+class Synchronised:
     """DistributedDataParallel, or what ``fully_shard`` made of a model."""
 
     def __init__(self, model: nn.Module) -> None:
         self._model: Any = model
 
-    def synchronise(self, last: bool) -> None:
+    def synchronises_at(self, last: bool) -> None:
         """Reduce in the last pass of a step; before that gradients add up where they are."""
         if isinstance(self._model, DistributedDataParallel):
             self._model.require_backward_grad_sync = last
