@@ -14,6 +14,7 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, Sampler
 from headway.agent.data import as_loader
 from headway.agent.job import LossScaler, Paced, S
 from headway.agent.plan import epoch_order
+from headway.agent.stateful import is_stateful
 from headway.agent.stream import Epochs
 from headway.agent.tracking import Tracker
 
@@ -72,6 +73,9 @@ class LoneJob:
         batch_size: int | None = None,
         seed: int = 0,
     ) -> Iterable[Any]:
+        own: Any = source
+        if is_stateful(own):
+            return own  # type: ignore[no-any-return]
         if not isinstance(source, DataLoader):
             plain = as_loader(source, batch_size)
             if isinstance(source, IterableDataset):
@@ -83,6 +87,9 @@ class LoneJob:
             source = DataLoader(source, batch_size=batch_size, sampler=order, generator=own)
         self._loader = source
         return source
+
+    def share(self, batch_size: int) -> int:
+        return batch_size
 
     def state(self, name: str, part: S) -> S:
         return part

@@ -25,7 +25,7 @@ from headway.core.types import BatchMode
 from headway.protocol.environment import CHECKPOINTS, YIELDED
 
 MOST_STEPS = 64  # between two exchanges
-_KEEPING = (BatchMode.FIXED, BatchMode.OBSERVE)
+KEEPING = (BatchMode.FIXED, BatchMode.OBSERVE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Follower:
 
     def __init__(self, context: Context) -> None:
         orders, contract = context.orders, context.orders.batch
-        if contract.mode not in _KEEPING:
+        if contract.mode not in KEEPING:
             raise MisuseError(
                 f"batch.mode {contract.mode} is for job.loader: this loop keeps its batch, so mode "
                 "fixed or observe"

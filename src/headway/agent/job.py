@@ -153,8 +153,13 @@ class Job(Protocol):
         """What to iterate: each item is one pass of this worker.
 
         ``batch_size`` is M0, the global batch that the learning rate was tuned for. A DataLoader
-        brings its own, and its order: shuffled or not.
+        brings its own, and its order: shuffled or not. A loader with a state of its own over data
+        without index is made for this worker, with batches of ``job.share(M0)``.
         """
+        ...
+
+    def share(self, batch_size: int) -> int:
+        """What one worker reads of a global batch in one pass, for a loader that batches itself."""
         ...
 
     def state(self, name: str, part: S) -> S:

@@ -21,6 +21,7 @@ from headway.agent.optimizer import ScaledOptimizer
 from headway.agent.plan import Cursor, Pass, Split
 from headway.agent.records import check_log, record
 from headway.agent.saving import Saver
+from headway.agent.stateful import StatefulLoader
 from headway.agent.steering import Steering, Turn
 from headway.agent.synchronised import Synchronised
 from headway.agent.tuner import Tuner
@@ -59,7 +60,7 @@ class Loop:
             gpu_type=context.gpu_type,
             throughput=context.throughput,
         )
-        self.loader: ElasticLoader | None = None
+        self.loader: ElasticLoader | StatefulLoader | None = None
         self.optimizers: list[ScaledOptimizer] = []
         self.replicas: list[Synchronised] = []
         self._exchange = exchange

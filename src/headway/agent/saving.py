@@ -44,6 +44,10 @@ class Saver:
         """What the loaded checkpoint has under this name; None without it."""
         return self._saved.get(name)
 
+    def summed(self, counts: torch.Tensor) -> torch.Tensor:
+        """A collective: the sum over all workers."""
+        return self._exchange.summed(counts)
+
     def register(self, name: str, part: Stateful) -> None:
         """Keep the state of a part from now on."""
         if name in self._parts:

@@ -14,6 +14,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from headway.agent.context import Context
 from headway.agent.data import ElasticLoader, as_loader
+from headway.agent.follower import KEEPING, shares_here
 from headway.agent.job import LossScaler, MisuseError, Paced, S
 from headway.agent.loop import Loop
 from headway.agent.optimizer import ScaledOptimizer
@@ -21,6 +22,7 @@ from headway.agent.paced import PacedScheduler
 from headway.agent.rng import diverge, set_random_state
 from headway.agent.scaler import PassScaler
 from headway.agent.sharding import WholeModel, is_sharded
+from headway.agent.stateful import StatefulLoader, States, is_stateful
 from headway.agent.synchronised import Synchronised
 from headway.agent.tracking import Run, Tracker
 from headway.core.model.lr import LrRule
@@ -114,6 +116,10 @@ class ScheduledJob:
         batch_size: int | None = None,
         seed: int = 0,
     ) -> Iterable[Any]:
+        if self._loop.loader is not None:
+            raise MisuseError("job.loader: a job has one training loader")
+        if is_stateful(source):
+            return self._stateful(source)
         plain = as_loader(source, batch_size)
         initial = self._context.orders.batch.initial_batch_size
         if plain.batch_size != initial:
@@ -121,11 +127,29 @@ class ScheduledJob:
                 f"the script reads batches of {plain.batch_size}, but initial_batch_size of the "
                 f"job is {initial}: make them equal"
             )
-        if self._loop.loader is not None:
-            raise MisuseError("job.loader: a job has one training loader")
         loader = ElasticLoader(plain, seed=seed, worker=self.worker, initial_batch_size=initial)
         self._loop.loader = loader
         self._loop.meter.reads(loader.samples)
+        return loader
+
+    def share(self, batch_size: int) -> int:
+        return shares_here(batch_size).per_worker
+
+    def _stateful(self, source: Any) -> StatefulLoader:
+        loop, contract = self._loop, self._context.orders.batch
+        if contract.mode not in KEEPING:
+            raise MisuseError("job.loader: a loader with its own batches keeps them: mode fixed")
+        loader = StatefulLoader(
+            source,
+            worker=self.worker,
+            workers=self.workers,
+            batch_size=contract.initial_batch_size,
+            most=contract.max_batch_per_gpu,
+        )
+        loader.agree(loop.saver.summed)
+        loop.loader = loader
+        loop.meter.reads(loader.samples)
+        self.state("loader", States(loader, loop.saver.summed, self._context, loop.cursor))
         return loader
 
     def state(self, name: str, part: S) -> S:
@@ -193,7 +217,7 @@ class ScheduledJob:
                     "trainable before, and give the optimizer the parameters it may move"
                 )
 
-    def _begin(self, loader: ElasticLoader) -> None:
+    def _begin(self, loader: ElasticLoader | StatefulLoader) -> None:
         """Everything is set up: now the rest of the state, which set-up would have changed."""
         saver = self._loop.saver
         saver.check()

@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any, Never, final
 
 import torch
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
-from torch.utils.data import DataLoader, Dataset, default_collate
+from torch.utils.data import DataLoader, Dataset, IterableDataset, default_collate
 
 from headway.agent.job import MisuseError, S
 from headway.agent.tracking import Tracker
@@ -72,6 +73,9 @@ class Trial:
     ) -> LRScheduler:
         return scheduler
 
+    def share(self, batch_size: int) -> int:
+        return self._samples
+
     def state(self, name: str, part: S) -> S:
         return part
 
@@ -84,9 +88,12 @@ class Trial:
     ) -> Iterable[Any]:
         dataset: Any = source.dataset if isinstance(source, DataLoader) else source
         together = source.collate_fn if isinstance(source, DataLoader) else default_collate
-        if not hasattr(dataset, "__getitem__"):
-            raise MisuseError("a data set without an order by index cannot be tried")
-        rows = [dataset[index % len(dataset)] for index in range(self._samples)]
+        if isinstance(dataset, IterableDataset):
+            rows = list(islice(iter(dataset), self._samples))
+        elif hasattr(dataset, "__getitem__"):
+            rows = [dataset[index % len(dataset)] for index in range(self._samples)]
+        else:
+            raise MisuseError("a loader that is no DataLoader cannot be tried")
         batch = together(rows)
         self._identity["input"] = shapes(batch)
         return [batch] * (STEPS + 1)
