@@ -5,6 +5,7 @@ their checksum. One without the other, or one that does not match, does not exis
 """
 
 import contextlib
+import fcntl
 import hashlib
 import io
 import json
@@ -38,20 +39,36 @@ class CheckpointStore:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def save(self, state: dict[str, Any]) -> None:
+    def save(self, state: dict[str, Any], *, mark: str = "") -> None:
         """Write a new checkpoint durably, then forget all but the last two."""
         self.folder.mkdir(parents=True, exist_ok=True)
         saved = list(self._saved())
         number = saved[0].number + 1 if saved else 1
         buffer = _serialised(state)
         body = buffer.getbuffer()
-        manifest = {"sha256": hashlib.sha256(body).hexdigest(), "bytes": body.nbytes}
+        manifest = {"sha256": hashlib.sha256(body).hexdigest(), "bytes": body.nbytes, "mark": mark}
         _write(self.folder / f"{number:08d}.pt", body)
         _write(self.folder / f"{number:08d}.json", json.dumps(manifest).encode())
         whole = [one for one in saved if one.manifest.exists()]  # no crash cut them short
         for old in set(saved) - set(whole[: KEPT - 1]):
             old.manifest.unlink(missing_ok=True)  # first, so that it is never half there
             old.state.unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """One writer at a time, for when it is not always the same one."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.folder / "lock").open("wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def mark(self) -> str | None:
+        """What the newest checkpoint was marked with; None if that cannot be read."""
+        newest = next(self._saved(), None)
+        try:
+            return None if newest is None else str(json.loads(newest.manifest.read_bytes())["mark"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
 
     def load(self) -> dict[str, Any] | None:
         """The newest checkpoint that is whole; None if there is none."""

@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Callable
 from math import isfinite
 from pathlib import Path
 from typing import Protocol, final
@@ -37,21 +38,34 @@ class Desk:
     def __init__(self, context: Context, folder: Path) -> None:
         self.metric: float | None = None  # the owner's, last value
         self._context = context
-        self._reporter = Reporter(context.news_fd if context.first else None)
+        self._reporter = Reporter(context.news_fd)
         self._decisions = LineLog(folder / "decisions.jsonl")
         self._stepped = False
+        self._switched_s: float | None = None
         self._reported_s = time.perf_counter()
         self._loss: Tensor | float = 0.0
         self._losses = 0
         self._recent: Tensor | float = 0.0  # since the last exchange
         self._recents = 0
 
-    def stepped(self) -> None:
+    def stepped(self, switches: Callable[[], bool]) -> None:
         """All workers have made a step; the first time, that is news."""
-        if self._stepped:
+        if self._stepped or not self._context.first:
             return
         self._stepped = True
-        self._reporter.send(WorkerNews(stepped=True))
+        began_s = self._switched_s
+        stall_s = None if began_s is None else time.perf_counter() - began_s
+        self._reporter.send(WorkerNews(stepped=True, switches=switches(), stall_s=stall_s))
+
+    def ready(self) -> None:
+        """This newcomer can join at any moment."""
+        self._reporter.send(WorkerNews(ready=True))
+
+    def joined(self, context: Context, began_s: float | None) -> None:
+        """All workers of another generation are together; training stood still since then."""
+        self._context, self._stepped, self._switched_s = context, False, began_s
+        if context.first:
+            self._reporter.send(WorkerNews(joined=context.orders.generation))
 
     def hear_loss(self, loss: Tensor | float | None) -> None:
         """Add up on the device: the host does not wait."""

@@ -22,12 +22,16 @@ VERSION = 2
 class Saver:
     """Gathers the state of everything registered; all workers call ``save``, worker 0 writes."""
 
-    def __init__(self, store: CheckpointStore, exchange: Exchange, *, first: bool) -> None:
+    def __init__(
+        self, store: CheckpointStore, exchange: Exchange, *, first: bool, joins: bool = False
+    ) -> None:
+        """``joins``: the state comes from workers that are training, not from a checkpoint."""
         self._store = store
         self._exchange = exchange
         self._first = first
         self._parts: dict[str, Stateful] = {}
-        self._saved = store.load() or {}
+        self._last: list[str] = []  # parts that are restored after all others
+        self._saved = {} if joins else store.load() or {}
         if self._saved and self._saved["version"] != VERSION:
             raise MisuseError(f"checkpoint of version {self._saved['version']}, not {VERSION}")
         self._log = LineLog(store.folder / "epochs.jsonl")
@@ -43,11 +47,12 @@ class Saver:
         """What the loaded checkpoint has under this name; None without it."""
         return self._saved.get(name)
 
-    def register(self, name: str, part: Stateful) -> None:
-        """Keep the state of a part from now on."""
+    def register(self, name: str, part: Stateful, *, last: bool = False) -> None:
+        """Keep the state of a part from now on; ``last``: it is restored after all others."""
         if name in self._parts:
             raise MisuseError(f"two parts of the job are called {name!r}: give one another name")
         self._parts[name] = part
+        self._last += [name] * last
 
     def restore(self, name: str) -> None:
         """Give a registered part the state that the checkpoint has for it."""
@@ -55,29 +60,56 @@ class Saver:
         if state is not None:
             self._parts[name].load_state_dict(state)
 
+    def restore_last(self) -> None:
+        """Give those that come last their state."""
+        for name in self._last:
+            self.restore(name)
+
     def check(self) -> None:
         """That the state of every part can be saved; found out now, not when it is needed."""
         for name, part in self._parts.items():
             check_plain(part.state_dict(), name)
 
+    def adopt(self, state: dict[str, Any], *, first: bool) -> None:
+        """Go on from what another generation has gathered, as from a checkpoint without parts."""
+        self._saved, self._first = state, first
+        self.epochs = [EpochCount(**count) for count in state["epochs"]]
+        self._logged = len(self._log.lines()) if first else 0
+
+    def rescue(self, state: dict[str, Any], mark: str) -> tuple[EpochCount, ...]:
+        """Save what was gathered, unless another worker of the same moment has done it."""
+        with self._store.locked():
+            if self._store.mark() == mark:
+                return ()
+            self._logged = len(self._log.lines())
+            return self.write(state, mark=mark)
+
+    def load(self, parts: dict[str, dict[str, Any]]) -> None:
+        """Give every part its state, in the order in which a start does."""
+        for name in sorted(self._parts, key=lambda name: name in self._last):
+            self._parts[name].load_state_dict(parts[name])
+
     def release(self) -> None:
         """Forget the loaded tensors once everything is restored."""
         self._saved = {}
 
-    def save(self, own: dict[str, Any], counts: Counts) -> tuple[EpochCount, ...]:
-        """A collective. The epochs that are safe now and were not before."""
-        total = self._exchange.summed(torch.from_numpy(counts))
-        if not self._first:
-            return ()
-        state = {
+    def gather(self, own: dict[str, Any], counts: Counts) -> dict[str, Any]:
+        """A collective: all of a checkpoint but the parts; worker 0's is that of the job."""
+        return {
             **own,
             "version": VERSION,
-            "parts": {name: part.state_dict() for name, part in self._parts.items()},
             "random": random_state(),
-            "counts": total,
+            "counts": self._exchange.summed(torch.from_numpy(counts)),
             "epochs": [asdict(count) for count in self.epochs],
         }
-        self._store.save(state)
+
+    def parts(self) -> dict[str, dict[str, Any]]:
+        """The state of everything registered, on this worker."""
+        return {name: part.state_dict() for name, part in self._parts.items()}
+
+    def write(self, state: dict[str, Any], *, mark: str = "") -> tuple[EpochCount, ...]:
+        """What was gathered, with the parts; the epochs that are safe now and were not before."""
+        self._store.save({**state, "parts": self.parts()}, mark=mark)
         fresh = tuple(self.epochs[self._logged :])
         for count in fresh:
             self._log.append(msgspec.json.encode(count))
