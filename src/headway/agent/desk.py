@@ -134,7 +134,7 @@ class Desk:
             step_error_doubled=errors.doubled,
             fit_trouble=fit.trouble,
         )
-        self._reporter.send(WorkerNews(stepped=self._stepped, report=report))
+        self._reporter.send(WorkerNews(report=report))
 
     def close(self) -> None:
         """Give the agent a moment to read the rest."""
