@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import final
 
-import numpy as np
 import torch
 import torch.distributed as dist
 
+LETTER_BYTES = 1 << 16
+_SIZE_BYTES = 8
 EVERY_S = 0.2  # about how often: the delay before a resize against the cost of a step
 
 
@@ -79,13 +80,17 @@ class Exchange:
         """A collective: what worker 0 says, which all learn."""
         if self._workers == 1:
             return body
-        size = torch.tensor([len(body)])
-        dist.broadcast(size, 0)
-        told = np.zeros(int(size), dtype=np.uint8)
-        if self._worker == 0:
-            told[:] = np.frombuffer(body, dtype=np.uint8)
-        dist.broadcast(torch.from_numpy(told), 0)
-        return told.tobytes()
+        start = bytearray(LETTER_BYTES)  # a short one needs one exchange, and not two
+        start[:_SIZE_BYTES] = len(body).to_bytes(_SIZE_BYTES, "little")
+        start[_SIZE_BYTES:] = body[: LETTER_BYTES - _SIZE_BYTES].ljust(LETTER_BYTES - _SIZE_BYTES)
+        dist.broadcast(torch.frombuffer(start, dtype=torch.uint8), 0)
+        size = int.from_bytes(start[:_SIZE_BYTES], "little")
+        rest = bytearray(body[LETTER_BYTES - _SIZE_BYTES :] if self._worker == 0 else b"")
+        missing = size - (LETTER_BYTES - _SIZE_BYTES)
+        if missing > 0:
+            rest = rest or bytearray(missing)
+            dist.broadcast(torch.frombuffer(rest, dtype=torch.uint8), 0)
+        return bytes((start[_SIZE_BYTES:] + rest)[:size])
 
     def enter(
         self, worker: int, workers: int, *, rendezvous: str | None, patience_s: float

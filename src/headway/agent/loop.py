@@ -209,6 +209,8 @@ class Loop:
     def leave(self) -> None:
         """Nothing more is to be said or done together."""
         self.desk.close()
+        for replica in self.replicas:
+            replica.part()
         self.exchange.leave()
 
     def report(self) -> None:

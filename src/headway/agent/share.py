@@ -1,14 +1,17 @@
-"""The state of a job from worker 0 to all, and what shows that all then hold the same.
+"""The state of a job to all its workers, and what shows that all then hold the same.
 
 A state is nested dictionaries, lists and tuples of tensors and plain values, as a checkpoint's.
-Tensors travel as bytes, on the device that they are on, many small ones together.
+Worker 0 tells what it is made of, with a checksum of each tensor. What a worker holds already is
+not sent to it: where those who were there before differ, all get worker 0's; the rest goes to
+newcomers alone, from one of the others each. Tensors stay on their device, small ones go together.
 """
 
 import hashlib
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, final
 
 import torch
 import torch.distributed as dist
@@ -21,17 +24,47 @@ _PART = 1 << 16  # numbers that are added up at a time: they stay in the cache
 _PART_ON_DEVICE = 1 << 20
 _MIXER = 1_000_003  # odd, so that no bit is lost
 
+Path = tuple[Any, ...]
 
-def share(state: Any, exchange: Exchange) -> Any:
-    """A collective: the state of worker 0. Tensors of the same shape are overwritten in place."""
-    devices, outline = unpacked(exchange.tell(packed([_devices(state), mapped(state, _meta)])))
-    own = _at_paths(state)
-    places = iter(devices)
+
+@final
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Who shares: the first ``settled`` of so many workers hold what a newcomer lacks."""
+
+    exchange: Exchange
+    worker: int
+    workers: int
+    settled: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """The state of worker 0, as this worker has it now."""
+
+    state: Any
+    told: Any  # what else worker 0 had to say
+    kept: dict[Path, int]  # checksums of the tensors that were held and not received
+
+
+def share(state: Any, group: Group, told: Any) -> Shared:
+    """A collective: the state of worker 0. Tensors of the same kind are overwritten in place."""
+    own, fresh = at_paths(state), group.worker >= group.settled
+    sums = {} if fresh else dict(zip(own, checksums(own.values()), strict=True))
+    places = {path: str(tensor.device.type) for path, tensor in own.items()}
+    message = packed([told, mapped(state, _meta), places, sums])
+    told, outline, places, wanted = unpacked(group.exchange.tell(message))
+    amiss = [not fresh and sums.get(path) != total for path, total in wanted.items()]
+    for_all = group.exchange.summed(torch.tensor(amiss, dtype=torch.int32)).tolist()
     whole = _filled(outline, (), own, places)
-    tensors = list(tensors_in(whole))
-    for kind in sorted(set(devices)):
-        _broadcast([tensor for tensor in tensors if tensor.device.type == kind])
-    return whole
+    found = at_paths(whole)
+    for kind in sorted(set(places.values())):
+        here = [one for one in zip(wanted, for_all, strict=True) if places[one[0]] == kind]
+        _travel([found[path] for path, to_all in here if to_all], _broadcast)
+        _travel([found[path] for path, to_all in here if not to_all], _passing(group))
+    kept = zip(wanted.items(), for_all, strict=True)
+    return Shared(whole, told, {} if fresh else dict(one for one, to_all in kept if not to_all))
 
 
 def packed(state: Any) -> bytes:
@@ -58,35 +91,51 @@ def mapped(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
     return value
 
 
-def tensors_in(value: Any) -> Iterator[Tensor]:
-    """Its tensors, in the order of ``mapped``."""
+def at_paths(value: Any, path: Path = ()) -> dict[Path, Tensor]:
+    """Its tensors by where they are, in one order whatever that of its dictionaries."""
     if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, dict):
-        for inner in value.values():
-            yield from tensors_in(inner)
+        return {path: value}
+    found: dict[Path, Tensor] = {}
+    if isinstance(value, dict):
+        for key in _keys(value):
+            found |= at_paths(value[key], (*path, key))
     elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from tensors_in(inner)
+        for index, inner in enumerate(value):
+            found |= at_paths(inner, (*path, index))
+    return found
 
 
-def fingerprint(state: Any) -> int:
-    """Of every bit of its tensors and every plain value; below 2^62."""
-    digest = hashlib.sha256(_spelled(state).encode())
-    for device in sorted({tensor.device.type for tensor in tensors_in(state)}):
-        sums = [checksum(one) for one in _sorted_tensors(state) if one.device.type == device]
-        digest.update(torch.stack(sums).cpu().numpy().tobytes())
-    return int.from_bytes(digest.digest()[:8], "little") >> 2
+def fingerprint(name: str, part: Any, known: dict[Path, int]) -> int:
+    """Of every bit of a part's tensors and every plain value; below 2^62.
+
+    ``known``: checksums of tensors that have not changed, by their path in the whole state.
+    """
+    tensors = at_paths(part, (name,))
+    fresh = [path for path in tensors if path not in known]
+    sums = known | dict(zip(fresh, checksums(tensors[path] for path in fresh), strict=True))
+    spelled = f"{_spelled(part)}{[sums[path] for path in tensors]}"
+    return int.from_bytes(hashlib.sha256(spelled.encode()).digest()[:8], "little") >> 2
+
+
+def checksums(tensors: Iterable[Tensor]) -> list[int]:
+    """Of each tensor; the host waits once for each device."""
+    sums = [checksum(tensor) for tensor in tensors]
+    devices = {total.device for total in sums}
+    read = {
+        device: iter(torch.stack([one for one in sums if one.device == device]).tolist())
+        for device in devices
+    }
+    return [next(read[total.device]) for total in sums]
 
 
 def checksum(tensor: Tensor) -> Tensor:
     """Of the bits of one tensor, each weighed by its place; on its device, nobody waits."""
-    flat = _bytes_of(tensor.detach().contiguous())
+    flat = _bytes_of(tensor)
     whole = flat.numel() // 4 * 4
     total = flat[whole:].to(torch.int64).sum()
     numbers = flat[:whole].view(torch.int32)
     size = _PART if tensor.device.type == "cpu" else _PART_ON_DEVICE
-    weights = _weights(min(size, max(numbers.numel(), 1)), tensor.device)
+    weights = _weights(size, tensor.device)
     for start in range(0, numbers.numel(), size):
         part = numbers[start : start + size].to(torch.int64)
         total = total * _MIXER + (part * weights[: part.numel()]).sum()
@@ -99,7 +148,7 @@ def _weights(size: int, device: torch.device) -> Tensor:
 
 
 def _spelled(value: Any) -> str:
-    """Plain values as they are, of tensors the kind; dictionaries whatever their order."""
+    """Plain values as they are, of tensors the kind."""
     if isinstance(value, Tensor):
         return f"{value.dtype}{tuple(value.shape)}"
     if isinstance(value, dict):
@@ -107,18 +156,6 @@ def _spelled(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"[{','.join(_spelled(inner) for inner in value)}]"
     return repr(value)
-
-
-def _sorted_tensors(value: Any) -> Iterator[Tensor]:
-    """Its tensors in the order of ``_spelled``."""
-    if isinstance(value, dict):
-        for key in _keys(value):
-            yield from _sorted_tensors(value[key])
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from _sorted_tensors(inner)
-    elif isinstance(value, Tensor):
-        yield value
 
 
 def _keys(value: dict[Any, Any]) -> list[Any]:
@@ -129,30 +166,10 @@ def _meta(tensor: Tensor) -> Tensor:
     return torch.empty(tensor.shape, dtype=tensor.dtype, device="meta")
 
 
-def _devices(state: Any) -> list[str]:
-    return [tensor.device.type for tensor in tensors_in(state)]
-
-
-def _at_paths(value: Any, path: tuple[Any, ...] = ()) -> dict[tuple[Any, ...], Tensor]:
-    """Tensors by where they are."""
-    if isinstance(value, Tensor):
-        return {path: value}
-    if isinstance(value, dict):
-        parts = list(value.items())
-    else:
-        parts = list(enumerate(value)) if isinstance(value, list | tuple) else []
-    found: dict[tuple[Any, ...], Tensor] = {}
-    for key, inner in parts:
-        found |= _at_paths(inner, (*path, key))
-    return found
-
-
-def _filled(
-    value: Any, path: tuple[Any, ...], own: dict[tuple[Any, ...], Tensor], places: Iterator[str]
-) -> Any:
+def _filled(value: Any, path: Path, own: dict[Path, Tensor], places: dict[Path, str]) -> Any:
     """An outline with a tensor to receive into at each place."""
     if isinstance(value, Tensor):
-        place, mine = next(places), own.get(path)
+        place, mine = places[path], own.get(path)
         same = mine is not None and mine.dtype == value.dtype and mine.shape == value.shape
         if mine is not None and same and mine.device.type == place:
             return mine
@@ -165,25 +182,45 @@ def _filled(
     return value
 
 
-def _broadcast(tensors: list[Tensor]) -> None:
+def _broadcast(body: Tensor) -> None:
+    dist.broadcast(body, 0)
+
+
+def _passing(group: Group) -> Callable[[Tensor], None]:
+    """From those who were there to the newcomers: each gets it from one of them."""
+
+    def passing(body: Tensor) -> None:
+        fresh = range(group.settled, group.workers)
+        if group.worker in fresh:
+            dist.recv(body, group.worker % group.settled)
+            return
+        mine = [worker for worker in fresh if worker % group.settled == group.worker]
+        for sent in [dist.isend(body, worker) for worker in mine]:
+            if sent is not None:
+                sent.wait()
+
+    return passing
+
+
+def _travel(tensors: list[Tensor], carry: Callable[[Tensor], None]) -> None:
     """All on one device: large ones alone, small ones in packs."""
     pack: list[Tensor] = []
     for tensor in tensors:
         if tensor.nbytes >= PACK_BYTES and tensor.is_contiguous():
-            dist.broadcast(tensor.detach(), 0)
+            carry(tensor.detach())
             continue
         if sum(one.nbytes for one in pack) + tensor.nbytes > PACK_BYTES:
-            _broadcast_pack(pack)
+            _travel_together(pack, carry)
             pack = []
         pack.append(tensor)
-    _broadcast_pack(pack)
+    _travel_together(pack, carry)
 
 
-def _broadcast_pack(pack: list[Tensor]) -> None:
+def _travel_together(pack: list[Tensor], carry: Callable[[Tensor], None]) -> None:
     if not pack:
         return
-    body = torch.cat([_bytes_of(tensor.detach().contiguous()) for tensor in pack])
-    dist.broadcast(body, 0)
+    body = torch.cat([_bytes_of(tensor) for tensor in pack])
+    carry(body)
     start = 0
     for tensor in pack:
         piece = body[start : start + tensor.nbytes].clone()  # aligned as its own kind must be
@@ -192,4 +229,4 @@ def _broadcast_pack(pack: list[Tensor]) -> None:
 
 
 def _bytes_of(tensor: Tensor) -> Tensor:
-    return tensor.reshape(-1).view(torch.uint8)
+    return tensor.detach().contiguous().reshape(-1).view(torch.uint8)

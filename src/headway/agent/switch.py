@@ -26,7 +26,7 @@ from headway.agent.meter import Meter
 from headway.agent.replica import Replica
 from headway.agent.rng import diverge, set_random_state
 from headway.agent.saving import Saver
-from headway.agent.share import fingerprint, packed, share, unpacked
+from headway.agent.share import Group, fingerprint, packed, share, unpacked
 from headway.agent.steering import Steering
 from headway.core.errors import InvalidInputError
 from headway.protocol.environment import YIELDED
@@ -147,27 +147,29 @@ def _become(walker: Walker, context: Context, plan: SwitchPlan, gathered: dict[s
         rendezvous=plan.rendezvous,
         patience_s=plan.patience_s,
     )
-    saver.adopt(unpacked(exchange.tell(packed(gathered))), first=context.first)
+    settled = sum(rank is not None for rank in plan.ranks)
+    group = Group(exchange, context.worker, context.workers, settled)
+    shared = share(saver.parts(), group, gathered) if context.workers > 1 else None
+    saver.adopt(gathered if shared is None else shared.told, first=context.first)
     walker.enter(context)
     walker.steering.rule = rule
     if walker.loader is not None:
         walker.loader.worker = context.worker
         walker.meter.reads(walker.loader.samples)
-    if context.workers > 1:
-        parts = share(saver.parts(), exchange)
+    if shared is not None:
         if not context.first:
-            saver.load(parts)
-        _compare(saver, exchange)
+            saver.load(shared.state)
+        _compare(saver, exchange, shared.kept)
         for replica in walker.replicas:
             replica.synchronise(same=True)
     exchange.be_patient()
     go_on(walker)
 
 
-def _compare(saver: Saver, exchange: Exchange) -> None:
-    parts = saver.parts()
-    same = exchange.equal([fingerprint(parts[name]) for name in sorted(parts)])
-    differing = [name for name, equal in zip(sorted(parts), same, strict=True) if not equal]
+def _compare(saver: Saver, exchange: Exchange, kept: dict[tuple[Any, ...], int]) -> None:
+    parts = sorted(saver.parts().items())
+    same = exchange.equal([fingerprint(name, part, kept) for name, part in parts])
+    differing = [name for (name, _), equal in zip(parts, same, strict=True) if not equal]
     if differing:
         raise SwitchError(f"{', '.join(differing)}: not the same on all workers")
 
