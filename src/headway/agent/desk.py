@@ -61,11 +61,15 @@ class Desk:
         """This newcomer can join at any moment."""
         self._reporter.send(WorkerNews(ready=True))
 
-    def joined(self, context: Context, began_s: float | None) -> None:
-        """All workers of another generation are together; training stood still since then."""
-        self._context, self._stepped, self._switched_s = context, False, began_s
-        if context.first:
-            self._reporter.send(WorkerNews(joined=context.orders.generation))
+    def enter(self, context: Context) -> None:
+        """This worker is of another generation, and perhaps worker 0, from now on."""
+        self._context, self._stepped = context, False
+
+    def joined(self, began_s: float | None) -> None:
+        """All workers of this generation are together; training stood still since then."""
+        self._switched_s = began_s
+        if self._context.first:
+            self._reporter.send(WorkerNews(joined=self._context.orders.generation))
 
     def hear_loss(self, loss: Tensor | float | None) -> None:
         """Add up on the device: the host does not wait."""

@@ -56,6 +56,7 @@ class Loop:
         fits this allocation."""
         saved = self.saver.saved("loop")
         self.context = context
+        self.desk.enter(context)
         self.cursor = Cursor(**(self.saver.saved("cursor") or {}))
         self.meter = meter_of(context, self.meter.probe)
         self.tuner = tuner_of(context)

@@ -106,7 +106,7 @@ def cross(walker: Walker, plan: SwitchPlan) -> None:
         walker.desk.close()
         raise SystemExit(YIELDED) from None
     os.environ |= {"RANK": str(rank), "WORLD_SIZE": str(plan.workers)}
-    walker.desk.joined(context, began_s)
+    walker.desk.joined(began_s)
 
 
 def join(walker: Walker) -> None:
@@ -121,7 +121,7 @@ def join(walker: Walker) -> None:
         raise SwitchError("a newcomer without a plan")
     plan = decode_plan(context.plan.read_bytes())
     _become(walker, replace(context, joins=False), plan, {})
-    walker.desk.joined(walker.context, None)
+    walker.desk.joined(None)
 
 
 def go_on(walker: Walker) -> None:
