@@ -89,10 +89,10 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[int, float]]:
     return told(output.getvalue())
 
 
-def start(stage: Stage, *slots: int, **env: str) -> None:
+def start(stage: Stage, *slots: int) -> None:
     (stage.scripts / "slow").write_text("")
     stage.play.tell(1, *slots)
-    stage.start(TRAIN, HEADWAY_WARM="1", OMP_NUM_THREADS="1", **env)
+    stage.start(TRAIN, HEADWAY_WARM="1", OMP_NUM_THREADS="1")
     stage.until_phase(AgentPhase.RUNNING, 1)
 
 
@@ -189,11 +189,3 @@ def test_a_survivor_that_dies_in_the_switch_loses_nothing(
     assert not workers(stage) & old
     assert "no switch to generation 2" in stage.log()
     finish(stage, alone)
-
-
-def test_an_owner_may_have_restarts_only(stage: Stage) -> None:
-    start(stage, 0, HEADWAY_SWITCH="0")
-    old = workers(stage)
-    stage.play.tell(2, 0, 1)
-    assert not stage.until_phase(AgentPhase.RUNNING, 2).in_process
-    assert not workers(stage) & old

@@ -68,6 +68,21 @@ class TestResizesInsideWorkers:
         assert len(set(first)) == 1
         observe_until(engine, lambda _: processes(tmp_path) == 2)  # the agent and its last worker
 
+    def test_a_slot_is_free_when_nothing_of_a_leaver_is_left(
+        self, engine: LockedEngine, tmp_path: Path, scripts: Path
+    ) -> None:
+        """Also not what it had put into a session of its own; what others have started stays."""
+        grandchild = "import subprocess\nsubprocess.Popen(['sleep', '1000'], start_new_session=1)\n"
+        script = scripts / "switching.py"
+        script.write_text(grandchild + script.read_text())
+        job = self.job("a")
+        engine.apply(run(engine, job, 3, 1))
+        observe_until(engine, started(job, 1))
+        assert processes(tmp_path) == 7
+        engine.apply(run(engine, job, 1, 2))
+        observe_until(engine, lambda _: len(engine.holds()[job.job_id]) == 1)
+        assert processes(tmp_path) == 3
+
 
 def ended(events: list[Event]) -> bool:
     return any(isinstance(event, JobFinished | JobFailed) for event in events)

@@ -28,7 +28,7 @@ class Table:
     workdir: str
     attaches: bool  # its workers report their steps
     devices: tuple[str, ...]  # names of the GPUs by slot; none: slots are CPU slots
-    patience_s: float = 15.0  # how long workers wait for each other in a switch
+    patience_s: float  # how long workers wait for each other in a switch
 
     def lay(self, directive: Directive) -> tuple[Crew, tuple[Seat, ...]]:
         """A crew for these slots, and what each of its processes is to be given."""
