@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.agent.exchange import LETTER_BYTES, Exchange, meet
-from headway.agent.share import Group, at_paths, checksum, fingerprint, mapped, share
+from headway.agent.share import Group, checksum, fingerprint, share
+from headway.agent.tree import at_paths, snapshot
 from headway.protocol.environment import RENDEZVOUS
 
 if TYPE_CHECKING:
@@ -122,4 +123,4 @@ def test_the_order_of_a_dictionary_does_not_count() -> None:
     state = a_state(1)
     turned = {key: state[key] for key in reversed(state)}
     assert fingerprint("all", state, {}) == fingerprint("all", turned, {})
-    assert equal(mapped(state, torch.clone), turned)
+    assert equal(snapshot(state), turned)

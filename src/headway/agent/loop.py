@@ -195,12 +195,12 @@ class Loop:
         if self.loader is not None:
             self.loader.counts[:] = 0
 
-    def save(self) -> None:
-        """A collective: checkpoint now."""
+    def save(self, *, wait: bool = True) -> None:
+        """A collective: checkpoint now; without ``wait`` it is safe a little later."""
         state = self.gather()
-        safe = self.saver.write(state) if self.context.first else ()
+        if self.context.first:
+            self.desk.saved(self.saver.write(state) if wait else self.saver.begin(state))
         self._saved_s = time.perf_counter()
-        self.desk.saved(safe)
 
     def gather(self) -> dict[str, Any]:
         """A collective: all of a checkpoint but the registered parts."""
@@ -239,7 +239,9 @@ class Loop:
         if agreed.stop:
             self._stop()
         elif wish.save:
-            self.save()
+            self.save(wait=False)
+        elif not self.saver.writes:
+            self.desk.saved(self.saver.settled())
         if self.desk.due():
             self.report()
 
@@ -255,13 +257,13 @@ class Loop:
     def _wish(self) -> Wish:
         """What worker 0 wants next; the others are not asked."""
         split = self.steering.chosen()
-        step_s = self.meter.step_s
+        step_s, since_s = self.meter.step_s, time.perf_counter() - self._saved_s
         return Wish(
             batch_size=split.batch_size,
             batch_per_gpu=split.batch_per_gpu,
             exchange_every=int(min(max(EVERY_S / step_s, 1), MOST_STEPS)) if step_s else 1,
             measure_every=self.meter.wanted_every(),
-            save=time.perf_counter() - self._saved_s >= self._checkpoint_every_s,
+            save=since_s >= self._checkpoint_every_s and not self.saver.writes,
         )
 
     def _look_for_better(self) -> None:

@@ -1,5 +1,6 @@
 """What a checkpoint of a job holds, and how the parts of a training script find their state."""
 
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, final
@@ -13,6 +14,7 @@ from headway.agent.data import Counts
 from headway.agent.exchange import Exchange
 from headway.agent.job import MisuseError, Stateful
 from headway.agent.rng import random_state
+from headway.agent.tree import snapshot
 from headway.protocol.messages import EpochCount
 
 VERSION = 2
@@ -30,6 +32,8 @@ class Saver:
         self._exchange = exchange
         self._first = first
         self._parts: dict[str, Stateful] = {}
+        self._writer = ThreadPoolExecutor(1, "checkpoint")
+        self._writing: tuple[Future[bool], int] | None = None  # and the epochs that are in it
         self._last: list[str] = []  # parts that are restored after all others
         self._saved = {} if joins else store.load() or {}
         if self._saved and self._saved["version"] != VERSION:
@@ -78,11 +82,10 @@ class Saver:
 
     def rescue(self, state: dict[str, Any], mark: str) -> tuple[EpochCount, ...]:
         """Save what was gathered, unless another worker of the same moment has done it."""
-        with self._store.locked():
-            if self._store.mark() == mark:
-                return ()
-            self._logged = len(self._log.lines())
-            return self.write(state, mark=mark)
+        fresh = self.settled()
+        saved = self._store.save({**state, "parts": self.parts()}, mark=mark)
+        self._logged = len(self._log.lines())
+        return fresh + self._told(len(self.epochs)) if saved else fresh
 
     def load(self, parts: dict[str, dict[str, Any]]) -> None:
         """Give every part its state, in the order in which a start does."""
@@ -107,13 +110,39 @@ class Saver:
         """The state of everything registered, on this worker."""
         return {name: part.state_dict() for name, part in self._parts.items()}
 
-    def write(self, state: dict[str, Any], *, mark: str = "") -> tuple[EpochCount, ...]:
+    def write(self, state: dict[str, Any]) -> tuple[EpochCount, ...]:
         """What was gathered, with the parts; the epochs that are safe now and were not before."""
-        self._store.save({**state, "parts": self.parts()}, mark=mark)
-        fresh = tuple(self.epochs[self._logged :])
-        for count in fresh:
-            self._log.append(msgspec.json.encode(count))
-        self._logged = max(self._logged, len(self.epochs))
+        fresh = self.settled()
+        self._store.save({**state, "parts": self.parts()})
+        return fresh + self._told(len(self.epochs))
+
+    def begin(self, state: dict[str, Any]) -> tuple[EpochCount, ...]:
+        """The same while training goes on: a copy of this moment is written by a thread."""
+        fresh = self.settled()
+        copy = snapshot({**state, "parts": self.parts()})
+        self._writing = self._writer.submit(self._store.save, copy), len(self.epochs)
+        return fresh
+
+    @property
+    def writes(self) -> bool:
+        """Whether something is being written just now."""
+        return self._writing is not None and not self._writing[0].done()
+
+    def settled(self) -> tuple[EpochCount, ...]:
+        """Wait for what is being written; the epochs that are safe now and were not before."""
+        if self._writing is None:
+            return ()
+        writing, epochs = self._writing
+        self._writing = None
+        writing.result()  # or what has gone wrong
+        return self._told(epochs)
+
+    def _told(self, count: int) -> tuple[EpochCount, ...]:
+        """So many epochs are safe."""
+        fresh = tuple(self.epochs[self._logged : count])
+        for one in fresh:
+            self._log.append(msgspec.json.encode(one))
+        self._logged = max(self._logged, count)
         return fresh
 
     def counts(self, size: int) -> Counts | None:

@@ -7,7 +7,6 @@ newcomers alone, from one of the others each. Tensors stay on their device, smal
 """
 
 import hashlib
-import io
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,13 +17,12 @@ import torch.distributed as dist
 from torch import Tensor
 
 from headway.agent.exchange import Exchange
+from headway.agent.tree import Change, Path, at_paths, keys_of, mapped, packed, unpacked
 
 PACK_BYTES = 1 << 22  # smaller tensors travel together, in packs of at most so many bytes
 _PART = 1 << 16  # numbers that are added up at a time: they stay in the cache
 _PART_ON_DEVICE = 1 << 20
 _MIXER = 1_000_003  # odd, so that no bit is lost
-
-Path = tuple[Any, ...]
 
 
 @final
@@ -57,7 +55,7 @@ def share(state: Any, group: Group, told: Any) -> Shared:
     told, outline, places, wanted = unpacked(group.exchange.tell(message))
     amiss = [not fresh and sums.get(path) != total for path, total in wanted.items()]
     for_all = group.exchange.summed(torch.tensor(amiss, dtype=torch.int32)).tolist()
-    whole = _filled(outline, (), own, places)
+    whole = mapped(outline, _to_receive(own, places))
     found = at_paths(whole)
     for kind in sorted(set(places.values())):
         here = [one for one in zip(wanted, for_all, strict=True) if places[one[0]] == kind]
@@ -65,44 +63,6 @@ def share(state: Any, group: Group, told: Any) -> Shared:
         _travel([found[path] for path, to_all in here if not to_all], _passing(group))
     kept = zip(wanted.items(), for_all, strict=True)
     return Shared(whole, told, {} if fresh else dict(one for one, to_all in kept if not to_all))
-
-
-def packed(state: Any) -> bytes:
-    """As bytes that are read without running code of anybody's."""
-    buffer = io.BytesIO()
-    torch.save(state, buffer)
-    return buffer.getvalue()
-
-
-def unpacked(body: bytes) -> Any:
-    """What was packed, on the host."""
-    return torch.load(io.BytesIO(body), map_location="cpu", weights_only=True)
-
-
-def mapped(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
-    """The same state with every tensor changed."""
-    if isinstance(value, Tensor):
-        return change(value)
-    if isinstance(value, dict):
-        return {key: mapped(inner, change) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        inners = [mapped(inner, change) for inner in value]
-        return tuple(inners) if isinstance(value, tuple) else inners
-    return value
-
-
-def at_paths(value: Any, path: Path = ()) -> dict[Path, Tensor]:
-    """Its tensors by where they are, in one order whatever that of its dictionaries."""
-    if isinstance(value, Tensor):
-        return {path: value}
-    found: dict[Path, Tensor] = {}
-    if isinstance(value, dict):
-        for key in _keys(value):
-            found |= at_paths(value[key], (*path, key))
-    elif isinstance(value, list | tuple):
-        for index, inner in enumerate(value):
-            found |= at_paths(inner, (*path, index))
-    return found
 
 
 def fingerprint(name: str, part: Any, known: dict[Path, int]) -> int:
@@ -152,34 +112,27 @@ def _spelled(value: Any) -> str:
     if isinstance(value, Tensor):
         return f"{value.dtype}{tuple(value.shape)}"
     if isinstance(value, dict):
-        return f"{{{','.join(f'{key!r}:{_spelled(value[key])}' for key in _keys(value))}}}"
+        return f"{{{','.join(f'{key!r}:{_spelled(value[key])}' for key in keys_of(value))}}}"
     if isinstance(value, list | tuple):
         return f"[{','.join(_spelled(inner) for inner in value)}]"
     return repr(value)
 
 
-def _keys(value: dict[Any, Any]) -> list[Any]:
-    return sorted(value, key=repr)
-
-
-def _meta(tensor: Tensor) -> Tensor:
+def _meta(_: Path, tensor: Tensor) -> Tensor:
     return torch.empty(tensor.shape, dtype=tensor.dtype, device="meta")
 
 
-def _filled(value: Any, path: Path, own: dict[Path, Tensor], places: dict[Path, str]) -> Any:
-    """An outline with a tensor to receive into at each place."""
-    if isinstance(value, Tensor):
-        place, mine = places[path], own.get(path)
-        same = mine is not None and mine.dtype == value.dtype and mine.shape == value.shape
-        if mine is not None and same and mine.device.type == place:
+def _to_receive(own: dict[Path, Tensor], places: dict[Path, str]) -> Change:
+    """For each tensor of an outline one to receive into, where possible the one that is there."""
+
+    def receiving(path: Path, kind: Tensor) -> Tensor:
+        mine = own.get(path)
+        same = mine is not None and mine.dtype == kind.dtype and mine.shape == kind.shape
+        if mine is not None and same and mine.device.type == places[path]:
             return mine
-        return torch.empty(value.shape, dtype=value.dtype, device=place)
-    if isinstance(value, dict):
-        return {key: _filled(inner, (*path, key), own, places) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        inners = [_filled(inner, (*path, i), own, places) for i, inner in enumerate(value)]
-        return tuple(inners) if isinstance(value, tuple) else inners
-    return value
+        return torch.empty(kind.shape, dtype=kind.dtype, device=places[path])
+
+    return receiving
 
 
 def _broadcast(body: Tensor) -> None:

@@ -26,8 +26,9 @@ from headway.agent.meter import Meter
 from headway.agent.replica import Replica
 from headway.agent.rng import diverge, set_random_state
 from headway.agent.saving import Saver
-from headway.agent.share import Group, fingerprint, packed, share, unpacked
+from headway.agent.share import Group, fingerprint, share
 from headway.agent.steering import Steering
+from headway.agent.tree import packed, unpacked
 from headway.core.errors import InvalidInputError
 from headway.protocol.environment import YIELDED
 from headway.protocol.messages import SwitchPlan, decode_plan
@@ -89,6 +90,8 @@ def cross(walker: Walker, plan: SwitchPlan) -> None:
     began_s = time.perf_counter()
     gathered = unpacked(walker.exchange.tell(packed(walker.gather())))
     rank = plan.ranks[walker.context.worker]
+    if walker.context.first and rank != 0:
+        walker.desk.saved(walker.saver.settled())  # nobody else knows of it
     for replica in walker.replicas:
         replica.part()
     walker.exchange.leave()
