@@ -25,7 +25,7 @@ def crew_of(*codes: int | None) -> Crew:
     workers = [Worker(rank, Pipe(), None, code=code) for rank, code in enumerate(codes)]
     crew = Crew(generation=1, workers=workers, alone=False)
     for worker in workers:
-        os.close(worker.stderr.far_end)
+        worker.stderr.let_go()
     crew.close()
     return crew
 

@@ -69,12 +69,14 @@ class Driver(Protocol):
 class ElasticLoader:
     """Yields this worker's passes, one batch of the user's DataLoader a pass."""
 
+    movable = True
+
     def __init__(
         self, source: DataLoader[Any], *, seed: int, worker: int, initial_batch_size: int
     ) -> None:
         self._source = source
         self.seed = seed
-        self._worker = worker
+        self.worker = worker
         self._shuffled = _is_shuffled(source)
         dataset: Any = source.dataset
         everything = len(dataset)
@@ -100,13 +102,13 @@ class ElasticLoader:
     def __iter__(self) -> Iterator[Any]:
         driver = self._driven()
         while driver.position < self.samples:
-            split, halve_every = driver.split, driver.halve_every
+            share = (driver.split, driver.halve_every, self.worker)
             batches = iter(self._fetcher())
             for one in self._passes():
                 driver.begin_pass(one)
                 yield next(batches)
                 driver.end_pass(one)
-                if one.last and (driver.split, driver.halve_every) != (split, halve_every):
+                if one.last and (driver.split, driver.halve_every, self.worker) != share:
                     break
         driver.end_epoch()
 
@@ -139,7 +141,7 @@ class ElasticLoader:
             passes_from,
             driver.position,
             self.samples,
-            self._worker,
+            self.worker,
             driver.split,
             halve_every=driver.halve_every,
             step=driver.steps,
@@ -154,7 +156,7 @@ class ElasticLoader:
     def _fetcher(self) -> DataLoader[Any]:
         """The user's DataLoader with our batches in place of its own."""
         source, driver = self._source, self._driven()
-        seed = seed_of(self.seed, driver.epoch, driver.position, self._worker)
+        seed = seed_of(self.seed, driver.epoch, driver.position, self.worker)
         options: dict[str, Any] = {
             "num_workers": source.num_workers,
             "pin_memory": source.pin_memory,

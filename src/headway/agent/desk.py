@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Callable
 from math import isfinite
 from pathlib import Path
 from typing import Protocol, final
@@ -60,9 +61,10 @@ class Desk:
     def __init__(self, context: Context, folder: Path) -> None:
         self.metric: float | None = None  # the owner's, last value
         self._context = context
-        self._reporter = Reporter(context.news_fd if context.first else None)
+        self._reporter = Reporter(context.news_fd)
         self._decisions = LineLog(folder / "decisions.jsonl")
         self._stepped = False
+        self._switched_s: float | None = None
         self._reported_s = time.perf_counter()
         self._loss: Tensor | float = 0.0
         self._losses = 0
@@ -74,12 +76,28 @@ class Desk:
         self.trackers = Trackers()
         self._pace = Pace()
 
-    def stepped(self) -> None:
+    def stepped(self, switches: Callable[[], bool]) -> None:
         """All workers have made a step; the first time, that is news."""
-        if self._stepped:
+        if self._stepped or not self._context.first:
             return
         self._stepped = True
-        self._reporter.send(WorkerNews(stepped=True))
+        began_s = self._switched_s
+        stall_s = None if began_s is None else time.perf_counter() - began_s
+        self._reporter.send(WorkerNews(stepped=True, switches=switches(), stall_s=stall_s))
+
+    def ready(self) -> None:
+        """This newcomer can join at any moment."""
+        self._reporter.send(WorkerNews(ready=True))
+
+    def enter(self, context: Context) -> None:
+        """This worker is of another generation, and perhaps worker 0, from now on."""
+        self._context, self._stepped = context, False
+
+    def joined(self, began_s: float | None) -> None:
+        """All workers of this generation are together; training stood still since then."""
+        self._switched_s = began_s
+        if self._context.first:
+            self._reporter.send(WorkerNews(joined=self._context.orders.generation))
 
     def hear_loss(self, loss: Tensor | float | None) -> None:
         """Of one pass."""
@@ -165,7 +183,7 @@ class Desk:
         )
         known = figures(finite(report), split.workers)
         self.trackers.tell(lambda tracker: tracker.scalars(known, progress.samples))
-        self._reporter.send(WorkerNews(stepped=self._stepped, report=report))
+        self._reporter.send(WorkerNews(report=report))
 
     def close(self) -> None:
         """Give the agent a moment to read the rest."""

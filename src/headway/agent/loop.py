@@ -15,16 +15,17 @@ from headway.agent.context import Context, Flag
 from headway.agent.data import ElasticLoader
 from headway.agent.desk import Desk
 from headway.agent.exchange import EVERY_S, Exchange, Wish
+from headway.agent.generation import meter_of, tuner_of
 from headway.agent.job import MisuseError
-from headway.agent.meter import Meter
 from headway.agent.optimizer import ScaledOptimizer
 from headway.agent.plan import Cursor, Pass, Split
 from headway.agent.records import check_log, record
+from headway.agent.replica import Replica
 from headway.agent.saving import Saver
 from headway.agent.stateful import StatefulLoader
 from headway.agent.steering import Steering, Turn
+from headway.agent.switch import cross, movable, ordered
 from headway.agent.synchronised import Synchronised
-from headway.agent.tuner import Tuner
 from headway.core.model.lr import LearningRateScale, steps_at_initial
 from headway.core.types import ChangeCode
 from headway.protocol.environment import YIELDED
@@ -40,45 +41,34 @@ class Loop:
     def __init__(
         self, context: Context, saver: Saver, exchange: Exchange, checkpoint_every_s: float
     ) -> None:
-        orders, contract = context.orders, context.orders.batch
-        self.context = context
         self.saver = saver
-        self.cursor = Cursor(**(saver.saved("cursor") or {}))
-        self.meter = Meter(
-            workers=context.workers,
-            nodes=context.nodes,
-            initial_batch_size=contract.initial_batch_size,
-            halves=contract.adapts and orders.adapts,
-            gpu_type=context.gpu_type,
-        )
-        self.tuner = Tuner(
-            contract,
-            tunes=orders.adapts,
-            workers=context.workers,
-            nodes=context.nodes,
-            clock=time.perf_counter,
-            gpu_type=context.gpu_type,
-            throughput=context.throughput,
-        )
+        self.exchange = exchange
         self.loader: ElasticLoader | StatefulLoader | None = None
         self.optimizers: list[ScaledOptimizer] = []
-        self.replicas: list[Synchronised] = []
-        self._exchange = exchange
-        self._flag = Flag(context.flag, orders.generation)
+        self.replicas: list[Replica | Synchronised] = []
+        self.meter = meter_of(context)
+        self.desk = Desk(context, saver.folder)
+        self._flag = Flag(context.flag, context.orders.generation)
         self._checkpoint_every_s = checkpoint_every_s
         self._saved_s = time.perf_counter()
+        self.enter(context)
+
+    def enter(self, context: Context) -> None:
+        """Be a worker of this generation: with what the last one measured and chose, as far as it
+        fits this allocation."""
+        saved = self.saver.saved("loop")
+        self.context = context
+        self.desk.enter(context)
+        self.cursor = Cursor(**(self.saver.saved("cursor") or {}))
+        self.meter = meter_of(context, self.meter.probe)
+        self.tuner = tuner_of(context)
+        self._flag.enter(context.orders.generation)
         self._pass: Pass | None = None
         self._made: list[Pass] = []  # this worker's passes of the present step
         self._stepped = False  # job.step was called in this pass
         self._until_exchange = 1
         self._exchanged_samples = self.cursor.samples
-        self.steering = Steering(orders, context.workers, self.tuner, self.meter)
-        self._resume()
-        self.desk = Desk(context, saver.folder)
-
-    def _resume(self) -> None:
-        """What the last generation measured and chose, as far as it fits this allocation."""
-        saved = self.saver.saved("loop")
+        self.steering = Steering(context.orders, context.workers, self.tuner, self.meter)
         if saved is not None:
             self.meter.load_state_dict(saved["meter"])
             self.tuner.load_state_dict(saved["fit"])
@@ -192,7 +182,7 @@ class Loop:
         """Every sample of the epoch is read: count how often."""
         if self.loader is None:
             return
-        total = self._exchange.summed(torch.from_numpy(self.loader.counts)).numpy()
+        total = self.exchange.summed(torch.from_numpy(self.loader.counts)).numpy()
         least, most = self.loader.read_range(total)
         samples = self.loader.samples
         self.saver.epochs.append(
@@ -208,17 +198,24 @@ class Loop:
         if self.loader is not None:
             self.loader.counts[:] = 0
 
-    def save(self) -> None:
-        """A collective: checkpoint now."""
-        counts = np.zeros(0, dtype=np.int32) if self.loader is None else self.loader.counts
-        safe = self.saver.save({"cursor": asdict(self.cursor), "loop": self._state()}, counts)
+    def save(self, *, wait: bool = True) -> None:
+        """A collective: checkpoint now; without ``wait`` it is safe a little later."""
+        state = self.gather()
+        if self.context.first:
+            self.desk.saved(self.saver.write(state) if wait else self.saver.begin(state))
         self._saved_s = time.perf_counter()
-        self.desk.saved(safe)
+
+    def gather(self) -> dict[str, Any]:
+        """A collective: all of a checkpoint but the registered parts."""
+        counts = np.zeros(0, dtype=np.int32) if self.loader is None else self.loader.counts
+        return self.saver.gather({"cursor": asdict(self.cursor), "loop": self._state()}, counts)
 
     def leave(self) -> None:
         """Nothing more is to be said or done together."""
         self.desk.close()
-        self._exchange.leave()
+        for replica in self.replicas:
+            replica.part()
+        self.exchange.leave()
 
     def report(self) -> None:
         """Worker 0 says how the job is doing, whether or not a report is due."""
@@ -231,36 +228,45 @@ class Loop:
 
     def _boundary(self) -> None:
         sums = [*self.meter.sums(), *self.desk.take_loss()]
-        agreed = self._exchange.agree(stop=self._flag.raised(), wish=self._wish(), sums=sums)
+        agreed = self.exchange.agree(stop=self._flag.raised(), wish=self._wish(), sums=sums)
         *norms, loss, losses = agreed.sums
         self.meter.add(norms)
         wish = agreed.wish
         self._until_exchange, self.meter.every = wish.exchange_every, wish.measure_every
-        self.desk.stepped()
+        self.desk.stepped(lambda: movable(self))
         old, samples = self.split, self.cursor.samples
         chosen = Split(wish.batch_size, self.context.workers, wish.batch_per_gpu)
         mean = loss / losses if losses else None
         examples, self._exchanged_samples = samples - self._exchanged_samples, samples
         self._changed(old, self.steering.at_exchange(samples, chosen, mean, examples))
         if agreed.stop:
+            self._stop()
+        elif wish.save:
+            self.save(wait=False)
+        elif not self.saver.writes:
+            self.desk.saved(self.saver.settled())
+        if self.desk.due():
+            self.report()
+
+    def _stop(self) -> None:
+        """Become the next generation, or save and leave."""
+        plan = ordered(self, self._flag.wanted())
+        if plan is None:
             self.save()
             self.leave()
             raise SystemExit(YIELDED)
-        if wish.save:
-            self.save()
-        if self.desk.due():
-            self.report()
+        cross(self, plan)
 
     def _wish(self) -> Wish:
         """What worker 0 wants next; the others are not asked."""
         split = self.steering.chosen()
-        step_s = self.meter.step_s
+        step_s, since_s = self.meter.step_s, time.perf_counter() - self._saved_s
         return Wish(
             batch_size=split.batch_size,
             batch_per_gpu=split.batch_per_gpu,
             exchange_every=int(min(max(EVERY_S / step_s, 1), MOST_STEPS)) if step_s else 1,
             measure_every=self.meter.wanted_every(),
-            save=time.perf_counter() - self._saved_s >= self._checkpoint_every_s,
+            save=since_s >= self._checkpoint_every_s and not self.saver.writes,
         )
 
     def _look_for_better(self) -> None:

@@ -54,8 +54,11 @@ class Meter:
         initial_batch_size: int,
         halves: bool,
         gpu_type: str | None = None,
+        probe: GradientProbe | None = None,
     ) -> None:
-        self.probe = GradientProbe(workers)
+        """``probe``: of the same worker when it was one of others."""
+        self.probe = probe or GradientProbe(workers)
+        self.probe.enter(workers)
         self.noise = NoiseScale(horizon_examples=HORIZON * initial_batch_size)
         self.history = History()
         self.every = _APART_AT_FIRST  # one step in so many is measured; agreed among the workers

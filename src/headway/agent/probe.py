@@ -150,6 +150,13 @@ class GradientProbe:
         taken, self._pending = self._pending, []
         return taken
 
+    def enter(self, workers: int) -> None:
+        """Be one of so many from now on; what was measured among others counts no more."""
+        self._workers = workers
+        self._pending = []
+        self._unhook()
+        self.forget_previous()
+
     def forget_previous(self) -> None:
         """The gradient kept for the differenced estimator is of another kind of step."""
         self._kept_size = 0

@@ -7,7 +7,6 @@ from typing import Any, Self, final
 import torch
 from torch import Tensor, nn
 from torch.amp import GradScaler
-from torch.nn.parallel import DistributedDataParallel
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 from torch.utils.data import DataLoader, Dataset
@@ -19,10 +18,11 @@ from headway.agent.job import LossScaler, MisuseError, Paced, S
 from headway.agent.loop import Loop
 from headway.agent.optimizer import ScaledOptimizer
 from headway.agent.paced import PacedScheduler
-from headway.agent.rng import diverge, set_random_state
+from headway.agent.replica import Replica
 from headway.agent.scaler import PassScaler
 from headway.agent.sharding import WholeModel, is_sharded
 from headway.agent.stateful import StatefulLoader, States, is_stateful
+from headway.agent.switch import go_on, join
 from headway.agent.synchronised import Synchronised
 from headway.agent.tracking import Run, Tracker
 from headway.core.model.lr import LrRule
@@ -36,9 +36,8 @@ class ScheduledJob:
     """One worker of a job; its loop does the work."""
 
     def __init__(self, context: Context, loop: Loop) -> None:
-        self._context = context
+        self._local_worker = context.local_worker  # stays, whatever becomes of the others
         self._loop = loop
-        self._optimizers: list[str] = []
         self._models: list[nn.Module] = []
         self._finished = False
 
@@ -46,15 +45,15 @@ class ScheduledJob:
     def device(self) -> torch.device:
         if not torch.cuda.is_available():
             return torch.device("cpu")
-        return torch.device("cuda", self._context.local_worker % torch.cuda.device_count())
+        return torch.device("cuda", self._local_worker % torch.cuda.device_count())
 
     @property
     def worker(self) -> int:
-        return self._context.worker
+        return self._loop.context.worker
 
     @property
     def workers(self) -> int:
-        return self._context.workers
+        return self._loop.context.workers
 
     @property
     def last_pass(self) -> bool:
@@ -72,17 +71,19 @@ class ScheduledJob:
     ) -> nn.Module:
         loop = self._loop
         sharded = is_sharded(model)
-        loop.saver.register(name, WholeModel(model) if sharded else model)
+        loop.saver.register(name, WholeModel(model) if sharded else model, together=sharded)
         loop.saver.restore(name)
         loop.meter.probe.watch_model(model)
         if sharded:
+            if loop.context.joins:
+                raise MisuseError("a sharded model cannot join workers that are training: restart")
             loop.replicas.append(Synchronised(model))
             return model
         self._models.append(model)
-        if self.workers == 1 or not any(p.requires_grad for p in model.parameters()):
-            return model
-        replica = DistributedDataParallel(model, find_unused_parameters=find_unused_parameters)
-        loop.replicas.append(Synchronised(replica))
+        replica = Replica(model, find_unused_parameters=find_unused_parameters)
+        if self.workers > 1 and not loop.context.joins:
+            replica.synchronise()
+        loop.replicas.append(replica)
         return replica
 
     def optimizer(
@@ -91,8 +92,8 @@ class ScheduledJob:
         if lr_rule not in tuple(LrRule):
             raise MisuseError(f"lr_rule: {lr_rule!r} is none of {', '.join(LrRule)}")
         scaled = ScaledOptimizer(optimizer, self._loop)
-        self._loop.saver.register(name, scaled)
-        self._optimizers.append(name)
+        # last, since a learning-rate scheduler sets the rate when it is made
+        self._loop.saver.register(name, scaled, last=True)
         self._loop.optimizers.append(scaled)
         self._loop.steering.rule = LrRule(lr_rule)
         self._loop.meter.probe.precondition_by(optimizer)
@@ -121,7 +122,7 @@ class ScheduledJob:
         if is_stateful(source):
             return self._stateful(source)
         plain = as_loader(source, batch_size)
-        initial = self._context.orders.batch.initial_batch_size
+        initial = self._loop.context.orders.batch.initial_batch_size
         if plain.batch_size != initial:
             raise MisuseError(
                 f"the script reads batches of {plain.batch_size}, but initial_batch_size of the "
@@ -136,7 +137,7 @@ class ScheduledJob:
         return shares_here(batch_size).per_worker
 
     def _stateful(self, source: Any) -> StatefulLoader:
-        loop, contract = self._loop, self._context.orders.batch
+        loop, contract = self._loop, self._loop.context.orders.batch
         if contract.mode not in KEEPING:
             raise MisuseError("job.loader: a loader with its own batches keeps them: mode fixed")
         loader = StatefulLoader(
@@ -149,7 +150,9 @@ class ScheduledJob:
         loader.agree(loop.saver.summed)
         loop.loader = loader
         loop.meter.reads(loader.samples)
-        self.state("loader", States(loader, loop.saver.summed, self._context, loop.cursor))
+        states = States(loader, loop.saver.summed, loop.context, loop.cursor)
+        loop.saver.register("loader", states, together=True)
+        loop.saver.restore("loader")
         return loader
 
     def state(self, name: str, part: S) -> S:
@@ -158,7 +161,9 @@ class ScheduledJob:
         return part
 
     def tracker(self, tracker: Tracker) -> None:
-        run = Run(self._context.orders.job_id, self._context.job_dir, self._loop.cursor.samples)
+        run = Run(
+            self._loop.context.orders.job_id, self._loop.context.job_dir, self._loop.cursor.samples
+        )
         self._loop.desk.trackers.add(tracker, run)
 
     def epochs(self, count: int) -> Iterator[int]:
@@ -178,7 +183,7 @@ class ScheduledJob:
         cursor = self._loop.cursor
         if cursor.position > 0:
             return True
-        if self._context.orders.batch.mode is not BatchMode.ADAPTIVE:
+        if self._loop.context.orders.batch.mode is not BatchMode.ADAPTIVE:
             return cursor.epoch < count
         return cursor.progress_examples < cursor.total_examples * (1 - DONE)
 
@@ -219,19 +224,11 @@ class ScheduledJob:
 
     def _begin(self, loader: ElasticLoader | StatefulLoader) -> None:
         """Everything is set up: now the rest of the state, which set-up would have changed."""
-        saver = self._loop.saver
-        saver.check()
-        # last, since a learning-rate scheduler sets the rate when it is made
-        for name in self._optimizers:
-            saver.restore(name)
-        counts = saver.counts(loader.counts.size)
-        if counts is not None:
-            loader.counts[:] = counts
-        random = saver.saved("random")
-        if self._context.first and random is not None:
-            set_random_state(random)
-        elif not self._context.first:
-            diverge(self._context.orders.generation, self._context.worker)
-        self._loop.begin()
-        loader.drive(self._loop)
-        saver.release()
+        loop = self._loop
+        loop.saver.check()
+        if loop.context.joins:
+            join(loop)
+        else:
+            loop.saver.restore_last()
+            go_on(loop)
+        loader.drive(loop)

@@ -49,13 +49,15 @@ def is_stateful(source: object) -> bool:
 class StatefulLoader:
     """This worker's passes, as the source hands them out; whole steps only."""
 
+    movable = False  # the source was made for one number of workers
+
     def __init__(
         self, source: Source, *, worker: int, workers: int, batch_size: int, most: int
     ) -> None:
         self.seed = 0
         self.counts: Counts = np.zeros(0, dtype=np.int32)  # nobody knows which samples they are
         self.source = source
-        self._worker = worker
+        self.worker = worker
         self._workers = workers
         self._batch_size = batch_size
         self._here = shares(batch_size, workers, most)
@@ -73,7 +75,7 @@ class StatefulLoader:
         """A collective: the shortest loader ends the epoch for all."""
         lengths = torch.zeros(self._workers, dtype=torch.int64)
         try:
-            lengths[self._worker] = len(self.source)
+            lengths[self.worker] = len(self.source)
         except TypeError:
             raise MisuseError("job.loader: the loader does not say its length, len()") from None
         self.samples = int(summed(lengths).min()) // self._here.passes * self._batch_size
@@ -114,7 +116,7 @@ class StatefulLoader:
 
     def _step(self, position: int) -> Iterator[Pass]:
         size, passes = self._here.per_worker, self._here.passes
-        start = position + self._worker * size * passes
+        start = position + self.worker * size * passes
         for index in range(passes):
             begin = start + index * size
             yield Pass(position, self._batch_size, index, passes, begin, begin + size)
