@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from headway.agent.context import Context, Flag
-from headway.agent.data import ElasticLoader
 from headway.agent.desk import Desk
 from headway.agent.exchange import EVERY_S, Exchange, Wish
 from headway.agent.job import MisuseError
@@ -21,7 +20,7 @@ from headway.agent.optimizer import ScaledOptimizer
 from headway.agent.plan import Cursor, Pass, Split
 from headway.agent.records import check_log, record
 from headway.agent.saving import Saver
-from headway.agent.stateful import StatefulLoader
+from headway.agent.stateful import AnyLoader
 from headway.agent.steering import Steering, Turn
 from headway.agent.synchronised import Synchronised
 from headway.agent.tuner import Tuner
@@ -60,7 +59,7 @@ class Loop:
             gpu_type=context.gpu_type,
             throughput=context.throughput,
         )
-        self.loader: ElasticLoader | StatefulLoader | None = None
+        self.loader: AnyLoader | None = None
         self.optimizers: list[ScaledOptimizer] = []
         self.replicas: list[Synchronised] = []
         self._exchange = exchange
