@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from headway.agent.context import Context, Flag
-from headway.agent.data import ElasticLoader
 from headway.agent.desk import Desk
 from headway.agent.exchange import EVERY_S, Exchange, Wish
 from headway.agent.generation import meter_of, tuner_of
@@ -20,12 +19,11 @@ from headway.agent.job import MisuseError
 from headway.agent.optimizer import ScaledOptimizer
 from headway.agent.plan import Cursor, Pass, Split
 from headway.agent.records import check_log, record
-from headway.agent.replica import Replica
 from headway.agent.saving import Saver
-from headway.agent.stateful import StatefulLoader
+from headway.agent.stateful import AnyLoader
 from headway.agent.steering import Steering, Turn
 from headway.agent.switch import cross, movable, ordered
-from headway.agent.synchronised import Synchronised
+from headway.agent.synchronised import AnyReplica
 from headway.core.model.lr import LearningRateScale, steps_at_initial
 from headway.core.types import ChangeCode
 from headway.protocol.environment import YIELDED
@@ -43,9 +41,9 @@ class Loop:
     ) -> None:
         self.saver = saver
         self.exchange = exchange
-        self.loader: ElasticLoader | StatefulLoader | None = None
+        self.loader: AnyLoader | None = None
         self.optimizers: list[ScaledOptimizer] = []
-        self.replicas: list[Replica | Synchronised] = []
+        self.replicas: list[AnyReplica] = []
         self.meter = meter_of(context)
         self.desk = Desk(context, saver.folder)
         self._flag = Flag(context.flag, context.orders.generation)
@@ -131,8 +129,6 @@ class Loop:
             epoch_samples=max(samples, 1),
             initial_batch_size=self.context.orders.batch.initial_batch_size,
         )
-
-    # the course of an epoch
 
     def begin_pass(self, one: Pass) -> None:
         """The loader hands out a pass."""

@@ -14,12 +14,18 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.utils.hooks import RemovableHandle
 
-from headway.agent.job import MisuseError
 from headway.agent.noise import Pair
 from headway.agent.norms import Norms, untouched_rows
 from headway.agent.plan import Pass, micro_batches
 from headway.agent.precondition import Preconditioners
-from headway.agent.sharding import WholeGradients, is_sharded, local, own_part, shards
+from headway.agent.sharding import (
+    WholeGradients,
+    check_hooked,
+    is_sharded,
+    local,
+    own_part,
+    shards,
+)
 from headway.agent.toll import toll
 
 
@@ -234,7 +240,9 @@ class GradientProbe:
     def _whole_gradient(self) -> None:
         """After backward, and after DDP has reduced: nobody has clipped yet."""
         self.toll.begin()
-        self._check_sharded()
+        if self._sharded:
+            self._hooked |= self._seen
+            check_hooked(self._watched, self._hooked)
         gradients = [(p, local(p.grad)) for p in self._watched if p.grad is not None]
         dense = [(p, gradient) for p, gradient in gradients if not gradient.is_sparse]
         if self._differences:
@@ -244,18 +252,6 @@ class GradientProbe:
             whole = _added(norms, self._device)
             self._whole = whole, self._doubt(dense, partly=len(dense) < len(gradients))
         self.toll.end()
-
-    def _check_sharded(self) -> None:
-        """What has a gradient without having been hooked was not weighed by its samples."""
-        if not self._sharded:
-            return
-        self._hooked |= self._seen
-        for index, parameter in enumerate(self._watched):
-            if index not in self._hooked and is_sharded(parameter) and parameter.grad is not None:
-                raise MisuseError(
-                    "fully_shard: the gradient of a parameter was not seen; call the model, and "
-                    "the modules in it that hold parameters, as model(inputs)"
-                )
 
     def _difference(self, dense: list[tuple[nn.Parameter, Tensor]], *, partly: bool) -> None:
         """The differenced estimator: two steps of M examples as halves of one of 2 M."""

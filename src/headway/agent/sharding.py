@@ -15,6 +15,8 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.utils.hooks import RemovableHandle
 
+from headway.agent.job import MisuseError
+
 Hook = Callable[[Tensor], Tensor | None]
 
 
@@ -52,6 +54,20 @@ def _layout(tensor: Tensor) -> list[tuple[Any, int]]:
     if not hasattr(tensor, "placements"):
         return []
     return list(zip(tensor.placements, tensor.device_mesh.shape, strict=True))  # type: ignore[attr-defined]
+
+
+def check_hooked(parameters: list[nn.Parameter], hooked: set[int]) -> None:
+    """That each gradient was seen whole once; ``hooked`` are indices.
+
+    Raises:
+        MisuseError: one was not, so its passes were not weighed by their samples.
+    """
+    for index, parameter in enumerate(parameters):
+        if index not in hooked and is_sharded(parameter) and parameter.grad is not None:
+            raise MisuseError(
+                "fully_shard: the gradient of a parameter was not seen; call the model, and the "
+                "modules in it that hold parameters, as model(inputs)"
+            )
 
 
 @final

@@ -17,7 +17,7 @@ from torch.utils.data import IterableDataset
 
 from headway.agent.checkpoint import check_plain
 from headway.agent.context import Context
-from headway.agent.data import Counts, Driver
+from headway.agent.data import Counts, Driver, ElasticLoader
 from headway.agent.follower import shares
 from headway.agent.job import MisuseError
 from headway.agent.plan import Cursor, Pass
@@ -120,6 +120,9 @@ class StatefulLoader:
         for index in range(passes):
             begin = start + index * size
             yield Pass(position, self._batch_size, index, passes, begin, begin + size)
+
+
+AnyLoader = ElasticLoader | StatefulLoader
 
 
 @final

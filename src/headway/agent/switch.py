@@ -19,17 +19,15 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from headway.agent.context import Context
-from headway.agent.data import ElasticLoader
 from headway.agent.desk import Desk
 from headway.agent.exchange import Exchange
 from headway.agent.meter import Meter
-from headway.agent.replica import Replica
 from headway.agent.rng import diverge, set_random_state
 from headway.agent.saving import Saver
 from headway.agent.share import Group, fingerprint, share
-from headway.agent.stateful import StatefulLoader
+from headway.agent.stateful import AnyLoader
 from headway.agent.steering import Steering
-from headway.agent.synchronised import Synchronised
+from headway.agent.synchronised import AnyReplica
 from headway.agent.tree import packed, unpacked
 from headway.core.errors import InvalidInputError
 from headway.protocol.environment import YIELDED
@@ -51,8 +49,8 @@ class Walker(Protocol):
     saver: Saver
     exchange: Exchange
     desk: Desk
-    loader: ElasticLoader | StatefulLoader | None
-    replicas: list[Replica | Synchronised]
+    loader: AnyLoader | None
+    replicas: list[AnyReplica]
     meter: Meter
     steering: Steering
 

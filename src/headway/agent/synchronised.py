@@ -4,6 +4,8 @@ from typing import Any, final
 
 from torch import nn
 
+from headway.agent.replica import Replica
+
 
 @final
 class Synchronised:
@@ -23,3 +25,6 @@ class Synchronised:
 
     def part(self) -> None:
         """Nothing: it ends with its workers."""
+
+
+AnyReplica = Replica | Synchronised
