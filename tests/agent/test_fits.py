@@ -103,13 +103,13 @@ def test_real_memory_of_a_cpu(tmp_path: Path) -> None:
     """A sample takes 0.8 MB of activations, as much again of gradients, and some to work with."""
     bare = "import torch, psutil; print(psutil.Process().memory_info().vms)"
     vms = subprocess.run([sys.executable, "-c", bare], capture_output=True, check=True).stdout
-    limit = int(vms) + 500_000_000
+    limit = int(vms) + 450_000_000
     code, said = run(
-        tmp_path, "", f"--memory-bytes={limit}", "--most=1024", arguments=("200000", "")
+        tmp_path, "", f"--memory-bytes={limit}", "--most=512", arguments=("200000", "")
     ).split(" ", 1)
     assert code == "0", said
     found = int(said.split("max_per_gpu: ")[1].split()[0])
-    assert 30 <= found <= 600
+    assert 4 <= found < 512
 
 
 @pytest.mark.parametrize(
