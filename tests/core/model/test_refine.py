@@ -172,6 +172,15 @@ def test_an_error_that_two_choices_share_keeps_nobody() -> None:
     assert found.batch_per_gpu > 16
 
 
+def test_where_nothing_was_measured_yet_the_model_alone_is_asked() -> None:
+    """An agent failed in its first report after a resize: what it had measured was elsewhere."""
+    job, at = models(), Placement(1, 1)
+    elsewhere = replace(measured(job, at, {}), error=np.zeros(0), visit_error=0.1)
+    exact, found = refine(job, at, NOTHING, (16, 0)), refine(job, at, elsewhere, (16, 0))
+    assert exact is not None
+    assert found == exact
+
+
 def test_curiosity_asks_for_what_a_visit_can_tell() -> None:
     job, at = models((0.01, 0.002, 0.05, 0.0, 0.05, 0.0, 1.0), noise_scale=2_000.0), Placement(1, 1)
     promised = refine(job, at, NOTHING)

@@ -150,7 +150,7 @@ def _chance(
     must promise more than that visit may be off.
     """
     more = WORTH_A_CHANGE + np.abs(doubt)
-    if measured.error is not None:
+    if measured.error is not None and measured.error.size:
         tried = measured.batch_per_gpu
         unit = np.eye(tried.size)
         share = np.array([np.interp(np.log(m), np.log(tried), one) for one in unit])
