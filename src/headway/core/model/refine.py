@@ -25,7 +25,7 @@ from headway.core.types import BoolArray, Float64, FloatArray, Int64, IntArray, 
 WORTH_A_CHANGE = 0.01  # predicted gain below which (m, s) stay, where times are exact
 CURIOSITY = 0.05  # what a batch at twice or half the nearest one tried may be better than it looks
 SURE = 3.0  # standard errors of the difference in time that a change must promise besides
-_TRIED = 60  # per-GPU batches, in equal ratios, besides what was measured and what the model says
+_TRIED = 60  # per-GPU batches, in equal ratios, besides what was measured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,14 +174,18 @@ def _joined(
 def _candidates(
     models: JobModels, at: Placement, measured: Measured, now: tuple[int, int] | None
 ) -> tuple[Int64[IntArray, " choices"], Int64[IntArray, " choices"]]:
-    """What is worth a look: one pass of any size, or more of them at the memory limit."""
-    found = best(models, [at.gpus], [at.locality], nodes=[at.nodes])
+    """What is worth a look: one pass of any size, or more of them at the memory limit.
+
+    And the best by the model, as long as that is all there is to go by.
+    """
     least, most = int(models.min_batch_per_gpu[0]), int(models.max_batch_per_gpu[0])
     single = np.geomspace(least, most, _TRIED).round().astype(np.int64)
     single = np.unique(np.concatenate([single, measured.batch_per_gpu.astype(np.int64)]))
     passes = np.arange(1, int(models.max_accum_steps[0]) + 1)
     own = [] if now is None else [now]
-    own.append((int(found.batch_per_gpu[0, 0]), int(found.accum_steps[0, 0])))
+    if not measured.batch_per_gpu.size:
+        found = best(models, [at.gpus], [at.locality], nodes=[at.nodes])
+        own.append((int(found.batch_per_gpu[0, 0]), int(found.accum_steps[0, 0])))
     m = np.concatenate([single, np.full(passes.size, most), [one[0] for one in own]])
     s = np.concatenate([np.zeros_like(single), passes, [one[1] for one in own]])
     legal = allowed(models, at.gpus, m, s + 1)[0]
