@@ -13,6 +13,7 @@ from headway.cli.tenants import read_tenants, tenants_option
 from headway.core.errors import InvalidInputError
 from headway.core.model.choice import FITTERS
 from headway.core.policy import DEFAULT, POLICIES, has_setting, make
+from headway.core.policy.shares import parse_tenants
 from headway.sim.cluster import Cluster, parse_cluster
 from headway.sim.driver import Setup, fitted
 from headway.sim.generate import generate, is_generator
@@ -100,13 +101,14 @@ class Scenario:
         """The same for every policy.
 
         Raises:
-            InvalidInputError: a seed below 0, a workload that cannot be had, or a cluster that
-                knows speeds of profiles that do not exist.
+            InvalidInputError: a seed below 0, a workload that cannot be had, a cluster that knows
+                speeds of profiles that do not exist, or a weight of a tenant that has no jobs.
         """
         if seed < 0:
             raise InvalidInputError(f"--seed must not be negative, not {seed}")
         jobs = self._jobs(seed)
         self.cluster.hardware.check(jobs.profiles, f"--cluster {self.cluster.name}")
+        self._check_tenants(jobs)
         return Setup(
             workload=fitted(jobs, self.cluster, self.most_nodes),
             cluster=self.cluster,
@@ -118,6 +120,17 @@ class Scenario:
             oracle_models=_oracle_models(self.settings[SIMULATOR]),
             **numbers(self.settings[SIMULATOR]),
         )
+
+    def _check_tenants(self, jobs: Workload) -> None:
+        """A weight of a tenant without jobs is a slip of the pen: it would change nothing."""
+        known = {job.tenant for job in jobs.jobs}
+        for own in self.settings.values():
+            for tenant in parse_tenants(own.get("tenants", "")):
+                if tenant not in known:
+                    raise InvalidInputError(
+                        f"tenants: no job of {jobs.name} belongs to {tenant!r}; "
+                        f"write one of {', '.join(sorted(known))}"
+                    )
 
     def _jobs(self, seed: int) -> Workload:
         known = CATALOGUE if self.profiles is None else read_profiles(self.profiles)
