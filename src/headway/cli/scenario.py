@@ -9,11 +9,10 @@ from typing import Any
 
 import click
 
-from headway.cli.tenants import read_tenants, tenants_option
+from headway.cli.tenants import check_tenants, read_tenants, tenants_option
 from headway.core.errors import InvalidInputError
 from headway.core.model.choice import FITTERS
 from headway.core.policy import DEFAULT, POLICIES, has_setting, make
-from headway.core.policy.shares import parse_tenants
 from headway.sim.cluster import Cluster, parse_cluster
 from headway.sim.driver import Setup, fitted
 from headway.sim.generate import generate, is_generator
@@ -108,7 +107,7 @@ class Scenario:
             raise InvalidInputError(f"--seed must not be negative, not {seed}")
         jobs = self._jobs(seed)
         self.cluster.hardware.check(jobs.profiles, f"--cluster {self.cluster.name}")
-        self._check_tenants(jobs)
+        check_tenants(self.settings.values(), {job.tenant for job in jobs.jobs})
         return Setup(
             workload=fitted(jobs, self.cluster, self.most_nodes),
             cluster=self.cluster,
@@ -120,17 +119,6 @@ class Scenario:
             oracle_models=_oracle_models(self.settings[SIMULATOR]),
             **numbers(self.settings[SIMULATOR]),
         )
-
-    def _check_tenants(self, jobs: Workload) -> None:
-        """A weight of a tenant without jobs is a slip of the pen: it would change nothing."""
-        known = {job.tenant for job in jobs.jobs}
-        for own in self.settings.values():
-            for tenant in parse_tenants(own.get("tenants", "")):
-                if tenant not in known:
-                    raise InvalidInputError(
-                        f"tenants: no job of {jobs.name} belongs to {tenant!r}; "
-                        f"write one of {', '.join(sorted(known))}"
-                    )
 
     def _jobs(self, seed: int) -> Workload:
         known = CATALOGUE if self.profiles is None else read_profiles(self.profiles)
