@@ -1,6 +1,7 @@
 """What an agent chooses on the placement it holds, from its model and from what it measured."""
 
 from dataclasses import fields, replace
+from math import inf
 
 import numpy as np
 import pytest
@@ -179,6 +180,18 @@ def test_where_nothing_was_measured_yet_the_model_alone_is_asked() -> None:
     exact, found = refine(job, at, NOTHING, (16, 0)), refine(job, at, elsewhere, (16, 0))
     assert exact is not None
     assert found == exact
+
+
+@pytest.mark.parametrize(
+    ("noise_scale", "error"), [(inf, 0.0), (inf, 0.3), (200.0, inf), (0.0, inf)]
+)
+def test_an_endless_noise_scale_or_error_of_it_is_a_number_like_others(
+    noise_scale: float, error: float
+) -> None:
+    job, at = models(noise_scale=noise_scale), Placement(1, 1)
+    found = refine(job, at, NOTHING, (16, 0), noise_scale_error=error)
+    assert found is not None
+    assert (found.batch_per_gpu > 16) == (noise_scale == inf)
 
 
 def test_curiosity_asks_for_what_a_visit_can_tell() -> None:

@@ -25,6 +25,7 @@ from headway.core.types import BoolArray, Float64, FloatArray, Int64, IntArray, 
 WORTH_A_CHANGE = 0.01  # predicted gain below which (m, s) stay, where times are exact
 CURIOSITY = 0.05  # what a batch at twice or half the nearest one tried may be better than it looks
 SURE = 3.0  # standard errors of the difference in time that a change must promise besides
+_MOST = 1e18  # more is not told from infinity
 _TRIED = 60  # per-GPU batches, in equal ratios, besides what was measured
 
 
@@ -104,8 +105,9 @@ def refine(
     # what the contract forbids is no candidate, as just after a resize
     if now is not None and ((m == now[0]) & (s == now[1])).any():
         present = int(np.flatnonzero((m == now[0]) & (s == now[1]))[0])
-        doubt = noise_scale_error * _slope_by_noise_scale(models, at.gpus * m * (s + 1))
-        hoped /= 1 + _chance(measured, m, present, doubt - doubt[present])
+        slope = _slope_by_noise_scale(models, at.gpus * m * (s + 1))
+        doubt = min(noise_scale_error, _MOST) * (slope - slope[present])
+        hoped /= 1 + _chance(measured, m, present, doubt)
     found = int(hoped.argmax())
     chosen = Refined(int(m[found]), int(s[found]), 1.0, float(goodput_per_s[found]))
     if present is None:
@@ -131,7 +133,7 @@ def _slope_by_noise_scale(
     models: JobModels, size: Int64[IntArray, " choices"]
 ) -> Float64[FloatArray, " choices"]:
     """Of the logarithm of efficiency by that of phi, but for what all sizes have in common."""
-    phi = float(models.noise_scale[0])
+    phi = min(float(models.noise_scale[0]), _MOST)
     return np.asarray(-phi / (phi + size))
 
 
@@ -144,10 +146,9 @@ def _chance(
     """By how much more each choice must promise than the present one, which it need not.
 
     ``doubt``: the relative error of their difference in efficiency, which counts once, as no visit
-    makes phi better known. An error of times that
-    both share, as they lie between the same sizes tried, does not count, and the less
-    of one the further from those a choice is: there a visit tells more than the doubt is worth. It
-    must promise more than that visit may be off.
+    makes phi better known. An error of times that both share, as they lie between the same sizes
+    tried, does not count, and the less of one the further from those a choice is: there a visit
+    tells more than the doubt is worth. It must promise more than that visit may be off.
     """
     more = WORTH_A_CHANGE + np.abs(doubt)
     if measured.error is not None and measured.error.size:
