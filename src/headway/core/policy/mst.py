@@ -9,7 +9,7 @@ from headway.core.policy.admission import requested_gpus
 from headway.core.policy.base import Traits
 from headway.core.policy.grid import Grid
 from headway.core.policy.limits import MOST_S, check_range
-from headway.core.policy.remaining import Ahead
+from headway.core.policy.remaining import Ahead, batch_size_of
 from headway.core.policy.timeshares import Accounts, decide_by_shares, equal_share
 from headway.core.types import Decision, Float64, FloatArray, Snapshot
 
@@ -20,7 +20,7 @@ class Mst:
     """Whole shares by throughput for each GPU, of equals to who came first; the last gets a part.
 
     Throughputs are normalised by what each job would have with as many GPUs as everybody; without
-    ``normalised`` they are examples per second, which the fastest model wins.
+    ``normalised`` they are steps per second, as in the published code, which small steps win.
     """
 
     normalised: bool = True
@@ -48,7 +48,7 @@ class Mst:
     def _divide(self, grid: Grid, forecast: Ahead) -> Float64[FloatArray, " jobs"]:
         """A fractional knapsack, which greed solves."""
         width = requested_gpus(grid).astype(np.float64)
-        gain = 1.0 / equal_share(grid) if self.normalised else _examples_per_s(grid, forecast)
+        gain = 1.0 / equal_share(grid) if self.normalised else _steps_per_s(grid, forecast)
         order = np.argsort(-gain / width, kind="stable")
         taken = np.minimum(np.cumsum(width[order]), float(grid.capacity.sum()))
         shares = np.zeros(len(width))
@@ -56,7 +56,9 @@ class Mst:
         return shares
 
 
-def _examples_per_s(grid: Grid, forecast: Ahead) -> Float64[FloatArray, " jobs"]:
-    """Declared work over exclusive time; 0 where nothing is declared."""
+def _steps_per_s(grid: Grid, forecast: Ahead) -> Float64[FloatArray, " jobs"]:
+    """At the present batch size; 0 where no work is declared."""
     work = np.array([job.spec.work_examples or job.spec.work_samples or 0 for job in grid.jobs])
-    return np.asarray(work / forecast.exclusive_s, dtype=np.float64)
+    size = np.array([batch_size_of(job) for job in grid.jobs])
+    examples_per_s = work * forecast.share[:, 0] / forecast.regime_s[:, 0]
+    return np.asarray(examples_per_s / size, dtype=np.float64)
