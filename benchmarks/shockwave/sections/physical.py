@@ -19,10 +19,10 @@ simulated with that schedule, so that only rounds, restarts and speeds are compa
 policies. A verdict is on the form that takes from the run how long each job held its GPUs in all
 and how long its rounds took. Errors of other forms say what explains the rest:
 
-- Rounds took 120.7 to 131 s instead of 120 where jobs were exchanged often (`starts`): with 120 s
-  average JCTs are up to 11 % too short.
-- Recorded speeds are 3 to 8 % below the table (`speed`), but in two of the runs jobs did not hold
-  their GPUs longer than by the table, so with recorded speeds makespans are 12 to 24 % too long.
+- Rounds took longer than 120 s where jobs were exchanged often (`starts`): with rounds of 120 s
+  average JCTs come out as much as 11 % too short.
+- Recorded speeds are below the table (`speed`), but in two of the runs jobs did not hold their GPUs
+  longer than the table says, so with recorded speeds makespans come out as much as 25 % too long.
 - The makespan of 27,841 s published for Themis contradicts its own completion times: the last job
   ends at 31,426 s, which is what is compared here.
 """

@@ -34,7 +34,8 @@ OSSP have many shares of the same worth, and a solver returns any: that of OSSP 
 JCTs of 18,900 to 21,600 s by who is given the time that the horizon leaves, that of Themis
 makespans of 32,800 to 33,900 s. Jobs whose shares are equal, as all are in Gandiva-Fair, follow
 each other in the order of submission here and by rounding errors of received time there; the
-makespan is the end of a single job. The tables name the jobs, against the authors' own runs.
+makespan is the end of a single job. The tables name the jobs, against the authors' own runs:
+averages agree better than single jobs, which change places with others of the same worth.
 """
 
 
