@@ -25,9 +25,9 @@ ABOUT_BURSTS = """
 120 jobs drawn from the 900, 32 GPUs, a mean of 40 s between arrivals as in the published trace;
 mean ± standard deviation of five seeds. No setting was chosen on these.
 """
-STEADY = drawn("shockwave", *FAIR, options=("--jobs", "900", "--gap-s", "192"))
+STEADY = drawn("shockwave", *FAIR, options=("--jobs", "450", "--gap-s", "384", "--gpus", "16"))
 ABOUT_STEADY = """
-900 jobs that arrive over 48 h, so that 32 GPUs are busy nine tenths of the time. The makespan says
+450 jobs that arrive over 48 h, so that 16 GPUs are busy nine tenths of the time. The makespan says
 nothing here: it is when the last arrivals end. Five seeds.
 """
 
