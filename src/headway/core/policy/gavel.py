@@ -23,7 +23,7 @@ class Gavel(ByShares):
     What was received is counted anew at every division, as in the published code.
 
     On Shockwave's 32-GPU trace 31,849 s makespan and 8,394 s average JCT (published code without
-    its delay: 31,888 and 9,246); with a delay of 1,000 s 32,949 and 11,220 (33,208 and 11,274).
+    its delay: 31,888 and 9,246); with a delay of 1,000 s 32,929 and 11,287 (33,208 and 11,274).
     """
 
     clears: ClassVar[bool] = True

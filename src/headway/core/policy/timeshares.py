@@ -14,7 +14,7 @@ from headway.core.policy.grid import Grid
 from headway.core.policy.limits import MOST_S, check_range
 from headway.core.policy.remaining import Ahead, ahead
 from headway.core.predict.foresight import Foresight
-from headway.core.types import Decision, Float64, FloatArray, Snapshot
+from headway.core.types import Decision, Float64, FloatArray, Int64, IntArray, Snapshot
 
 NOTHING_YET_S = 1e-3  # received by who has not run: before everybody who has
 News = tuple[int, int, int]
@@ -103,9 +103,12 @@ def decide_by_shares(
         memory = replace(memory, news=news, divided_s=snapshot.now_s)
     accounts = [memory.of.get(job.spec.job_id) for job in grid.jobs]
     known = [one or Account() for one in accounts]
+    # the published code counts half a round as received by everybody, so that who has most of the
+    # time may have a second round before others have their first
+    begun_s = snapshot.round_s / 2 if reset_s > 0 else NOTHING_YET_S
     behind = np.array(
         [
-            (one.promised_s + one.share * snapshot.round_s) / (one.received_s + NOTHING_YET_S)
+            (one.promised_s + one.share * snapshot.round_s) / (one.received_s + begun_s)
             for one in known
         ]
     )
@@ -145,6 +148,16 @@ def _divided(memory: Accounts, grid: Grid, shares: FloatArray, *, clear: bool) -
         for job, share in zip(grid.jobs, shares.tolist(), strict=True)
     }
     return replace(memory, of=divided)
+
+
+def with_spare(
+    shares: Float64[FloatArray, " jobs"], width: Int64[IntArray, " jobs"], gpus: float
+) -> Float64[FloatArray, " jobs"]:
+    """What GPUs are left go to who came first, until it has all of the time, then to the next."""
+    wanted = width * (1.0 - shares)
+    before = np.cumsum(wanted) - wanted
+    given = np.clip(gpus - float(width @ shares) - before, 0.0, wanted)
+    return np.asarray(shares + given / np.maximum(width, 1))
 
 
 def equal_share(grid: Grid) -> Float64[FloatArray, " jobs"]:
