@@ -14,6 +14,7 @@ from headway.core.policy.drf import Drf
 from headway.core.policy.fifo import Fifo
 from headway.core.policy.gandiva_fair import GandivaFair
 from headway.core.policy.gavel import Gavel
+from headway.core.policy.headway import Headway
 from headway.core.policy.las import Las
 from headway.core.policy.mst import Mst
 from headway.core.policy.optimus import Optimus
@@ -32,6 +33,7 @@ POLICIES: dict[str, Any] = {
     "fifo": Fifo,
     "gandiva-fair": GandivaFair,
     "gavel": Gavel,
+    "headway": Headway,
     "las": Las,
     "mst": Mst,
     "optimus": Optimus,
