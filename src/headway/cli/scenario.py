@@ -27,6 +27,7 @@ NUMBERS: Mapping[str, float] = {  # of the simulator, and their largest values; 
     "noise": 1.0,
     "interference": 0.95,
     "restart_spread": 2.0,
+    "declared_error": 2.0,
     "provision_s": MOST_S,
 }
 SIMULATOR_SETTINGS = (*NUMBERS, "models", "throughput")

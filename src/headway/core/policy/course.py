@@ -161,7 +161,7 @@ class Clocks:
         now_s: float,
         time_s: Float64[FloatArray, " jobs"],
     ) -> Float64[FloatArray, " jobs"]:
-        """How old each job would be at its end, where it takes so long from its virtual progress."""
+        """How old each job would be at its end, so long from its virtual progress on."""
         ended = [self.each[job.spec.job_id].ended_age_s for job in jobs]
         return np.array(
             [

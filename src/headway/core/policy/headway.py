@@ -92,7 +92,7 @@ class Headway:
         grid = Grid.of(replace(snapshot, jobs=lent), at_requested_size=False)
         memory = memory.seen(snapshot, grid.jobs, self.usual_s)
         if not grid.jobs:
-            return grid.decision(grid.held, gap=0.0), memory
+            return grid.decision(grid.held, gap=0.0), memory.idle()
         weight = job_weights(grid.jobs, parse_tenants(self.tenants))
         delay_s = self.delays * restart_delays_s(grid.jobs)
         calm_s = min(self.calm * (snapshot.now_s - memory.news_s), self.most_lookahead_s)

@@ -49,6 +49,10 @@ class Market:
             at_s=snapshot.now_s,
         )
 
+    def idle(self) -> "Market":
+        """Without what is remembered of single jobs; what they have shown of their kinds stays."""
+        return replace(self, goodputs=Goodputs(), clocks=Clocks(at_s=self.at_s))
+
     def promised(
         self,
         grid: Grid,

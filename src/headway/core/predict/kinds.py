@@ -13,6 +13,7 @@ from typing import NamedTuple
 from headway.core.model.throughput import stack, step_time_s
 from headway.core.types import BatchContract, JobReport, JobView
 
+MOST_KINDS = 1_000  # that are remembered
 MOST_APART = 0.15  # relative, of a step time, up to which two jobs are still taken to be alike
 TOLERANCE = 0.02  # of declared work, that a job may take beyond without mistrust
 _NUMBER = re.compile(r"[-_.]?\d+$")
@@ -49,7 +50,7 @@ class Kinds:
     def updated(self, jobs: Sequence[JobView]) -> "Kinds":
         """With what these jobs report."""
         shown, beyond = dict(self.shown), dict(self.beyond)
-        for job in jobs:
+        for job in sorted(jobs, key=lambda one: one.spec.job_id):
             if job.report is None or job.spec.adaptation is not None:
                 continue
             kind = Kind.of(job)
@@ -57,8 +58,10 @@ class Kinds:
             if ratio > max(1.0 + TOLERANCE, beyond.get(kind, 1.0)):
                 beyond[kind] = ratio
             if kind not in shown or job.max_gpus_held >= shown[kind].gpus:
+                shown.pop(kind, None)  # so that the latest are the last
                 shown[kind] = Shown(job.max_gpus_held, job.report)
-        return Kinds(shown, beyond)
+        kept = dict(list(shown.items())[-MOST_KINDS:])
+        return Kinds(kept, {kind: ratio for kind, ratio in beyond.items() if kind in kept})
 
     def overrun(self, job: JobView) -> float:
         """What to multiply a job's declared work by: its kind has been seen to need so much."""

@@ -12,7 +12,7 @@ import numpy as np
 from headway.core.model.efficiency import assumed_noise_scale, efficiency
 from headway.core.model.split import fewest_passes
 from headway.core.model.throughput import UNREPORTED, stack, step_time_s
-from headway.core.predict.kinds import Kind
+from headway.core.predict.kinds import MOST_KINDS, Kind
 from headway.core.types import Float64, FloatArray, Int64, IntArray, JobView
 
 NODES = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0])  # shares of a job's work
@@ -62,8 +62,9 @@ class NoiseCourse:
         for job in jobs:
             if job.report is not None and job.report.noise_scale is not None and self.follows(job):
                 kind = Kind.of(job)
-                seen[kind] = seen.get(kind, NEVER).with_report(_share(job), _level(job))
-        return NoiseCourse(seen)
+                before = seen.pop(kind, NEVER)  # so that the latest are the last
+                seen[kind] = before.with_report(_share(job), _level(job))
+        return NoiseCourse(dict(list(seen.items())[-MOST_KINDS:]))
 
     @staticmethod
     def follows(job: JobView) -> bool:
