@@ -103,7 +103,7 @@ def test_the_event_log_is_the_same_bytes_every_time(
             monkeypatch, capsys, "simulate", jobs, "--set", "sim.noise=0.1", "--out", out
         )
         assert code == 0
-        logs.append((out / "pollux" / "events.jsonl").read_bytes())
+        logs.append((out / "headway" / "events.jsonl").read_bytes())
     assert logs[0] == logs[1]
 
 
@@ -284,6 +284,7 @@ def test_tenants_have_weights_from_a_file_and_their_gpu_hours_are_told(
         ("{", "pollux", "is not YAML"),
         ("tenants: {}", "pollux", "tenants is empty"),
         ("tenants: {a: 1}", "fifo", "fifo does not weigh tenants; add --policy pollux"),
+        ("tenants: {defualt: 2}", "pollux", "belongs to 'defualt'; write one of default"),
     ],
 )
 def test_a_table_of_tenants_that_cannot_be_used_is_one_line(

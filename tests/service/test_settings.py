@@ -13,7 +13,7 @@ from headway.service.settings import Settings, load
 def test_defaults() -> None:
     settings = load({}, {"HOME": "/home/me"})
     assert settings.host == "127.0.0.1"  # nobody outside is let in unasked
-    assert (settings.policy, settings.round_s, settings.stop_jobs) == ("pollux", 60.0, False)
+    assert (settings.policy, settings.round_s, settings.stop_jobs) == ("headway", 60.0, False)
     assert settings.state == Path("~/.local/state/headway").expanduser()
 
 
