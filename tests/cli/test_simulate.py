@@ -151,9 +151,9 @@ def test_what_goes_beyond_the_profiles_is_said_on_stderr(
     [
         (["--policy", "polux"], "unknown policy 'polux'; choose one of pollux"),
         (["--policy", "fifo", "--policy", "fifo"], "names one policy twice"),
-        (["--set", "pollux.q=1"], "policy pollux has no setting 'q'"),
-        (["--set", "pollux.p=low"], "pollux.p must be of type float"),
-        (["--set", "las.p=1"], "'las' is not one of sim, pollux"),
+        (["--set", "headway.p=1"], "policy headway has no setting 'p'"),
+        (["--set", "headway.q=low"], "headway.q must be of type float"),
+        (["--set", "las.p=1"], "'las' is not one of sim, headway"),
         (["--set", "p=1"], "must be NAME.KEY=VALUE"),
         (["--set", "sim.speed=1"], "the simulator has no 'speed'; it has noise, interference"),
         (["--set", "sim.interference=1"], "sim.interference must be a number from 0 to 0.95"),
