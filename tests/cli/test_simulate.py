@@ -283,7 +283,7 @@ def test_tenants_have_weights_from_a_file_and_their_gpu_hours_are_told(
         ("a: 1", "pollux", "must hold one field"),
         ("{", "pollux", "is not YAML"),
         ("tenants: {}", "pollux", "tenants is empty"),
-        ("tenants: {a: 1}", "fifo", "fifo does not weigh tenants; add --policy pollux"),
+        ("tenants: {a: 1}", "fifo", "fifo does not weigh tenants; add --policy headway"),
         ("tenants: {defualt: 2}", "pollux", "belongs to 'defualt'; write one of default"),
     ],
 )

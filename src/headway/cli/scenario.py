@@ -207,7 +207,7 @@ def with_tenants(settings: Settings, table: str) -> Settings:
         do = "does" if len(others) == 1 else "do"
         raise InvalidInputError(
             f"--tenants: {', '.join(others)} {do} not weigh tenants; "
-            "add --policy pollux or shockwave"
+            "add --policy headway or pollux or shockwave"
         )
     return {
         name: {"tenants": table, **own} if name in knowing else own
