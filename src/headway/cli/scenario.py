@@ -27,6 +27,7 @@ NUMBERS: Mapping[str, float] = {  # of the simulator, and their largest values; 
     "noise": 1.0,
     "interference": 0.95,
     "restart_spread": 2.0,
+    "declared_error": 2.0,
     "provision_s": MOST_S,
 }
 SIMULATOR_SETTINGS = (*NUMBERS, "models", "throughput")
@@ -206,7 +207,7 @@ def with_tenants(settings: Settings, table: str) -> Settings:
         do = "does" if len(others) == 1 else "do"
         raise InvalidInputError(
             f"--tenants: {', '.join(others)} {do} not weigh tenants; "
-            "add --policy pollux or shockwave"
+            "add --policy headway or pollux or shockwave"
         )
     return {
         name: {"tenants": table, **own} if name in knowing else own

@@ -28,8 +28,19 @@ class Speedups:
         *,
         one_node: bool,
     ) -> "Speedups":
-        """At the sizes that owner and cap allow, and at what each job holds."""
+        """Against a whole number of GPUs."""
         fair_per_s = fair_goodput(grid, goodput_per_s, fair, one_node=one_node)
+        return cls.over(grid, goodput_per_s, fair_per_s, cap)
+
+    @classmethod
+    def over(
+        cls,
+        grid: Grid,
+        goodput_per_s: Tables,
+        fair_per_s: Float64[FloatArray, " jobs"],
+        cap: Int64[IntArray, " jobs"],
+    ) -> "Speedups":
+        """At the sizes that owner and cap allow, and at what each job holds."""
         tables = goodput_per_s
         may = allowed_sizes(grid.jobs, tables.several.shape[2] - 1)
         may &= np.arange(tables.several.shape[2]) <= cap[:, None]
