@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 TORCH = torch==2.13.0
 
-.PHONY: demo test check bench results docs lock clean
+.PHONY: demo test check bench results results-shockwave docs lock clean
 
 $(STAMP): pyproject.toml requirements/dev.txt requirements/trainers.txt
 	$(PYTHON) -m venv $(VENV)
@@ -36,6 +36,11 @@ bench: $(STAMP)
 results: $(STAMP)
 	@test -n "$(DATA)" || { echo "make results needs DATA=FOLDER, what was published with Pollux"; exit 2; }
 	$(BIN)/python -m benchmarks.results --data $(DATA) --processes 2
+
+# docs/results/shockwave.md: DATA is the folder of what was published with Shockwave
+results-shockwave: $(STAMP)
+	@test -n "$(DATA)" || { echo "make results-shockwave needs DATA=FOLDER, what was published with Shockwave"; exit 2; }
+	$(BIN)/python -m benchmarks.shockwave --data $(DATA) --processes 2
 
 docs: $(STAMP)
 	$(BIN)/cog -r docs/reference/cli.md

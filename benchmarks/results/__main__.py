@@ -1,23 +1,14 @@
 """The command line: run what is missing, then write the page from all that is known."""
 
-import platform
-from collections.abc import Sequence
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 
 import click
 
-from benchmarks.results.command import Command
-from benchmarks.results.figures import Section
-from benchmarks.results.page import page
-from benchmarks.results.run import Failure, Place, run_missing
 from benchmarks.results.scope import Scope
 from benchmarks.results.sections import SECTIONS
-from benchmarks.results.store import Store
+from benchmarks.results.writing import KEPT, ROOT, versions, write
 
-ROOT = Path(__file__).parents[2]
-KEPT = ROOT / "out" / "results"
 PAGE = ROOT / "docs" / "results" / "pollux.md"
 HEAD = """# Pollux's published workloads
 
@@ -49,42 +40,16 @@ def main(data: Path, only: tuple[str, ...], quick: bool, no_run: bool, processes
     scope = Scope(data=data.resolve())
     if quick:
         scope = replace(scope, workloads=(6,), most_gpus=256)
-    sections = [make(scope) for make in SECTIONS]
-    store, asked = Store(KEPT, ROOT), () if no_run else _chosen(sections, only)
-    failed = run_missing(
-        [command for section in asked for command in section.commands],
-        store,
-        Place(root=ROOT, data=scope.data),
+    covered = f"Here: {scope.named}; {versions()}, one thread a run."
+    whole = write(
+        KEPT / "quick.md" if quick else PAGE,
+        HEAD.format(covered=covered),
+        [make(scope) for make in SECTIONS],
+        scope.data,
+        only=None if no_run else only,
         processes=processes,
-        tell=lambda text: click.echo(text, err=True),
     )
-    path = KEPT / "quick.md" if quick else PAGE
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(_text(scope, sections, store, failed), encoding="utf-8")
-    click.echo(f"{path} is written", err=True)
-    raise SystemExit(1 if failed else 0)
-
-
-def _chosen(sections: Sequence[Section], only: Sequence[str]) -> Sequence[Section]:
-    keys = [section.key for section in sections]
-    for key in only:
-        if key not in keys:
-            raise click.BadParameter(f"{key!r} is no section; there are {', '.join(keys)}")
-    return [section for section in sections if not only or section.key in only]
-
-
-def _text(
-    scope: Scope, sections: Sequence[Section], store: Store, failed: dict[Command, Failure]
-) -> str:
-    commands = {command for section in sections for command in section.commands}
-    found = {command: store.load(command) for command in commands}
-    results = {command: record for command, record in found.items() if record is not None}
-    python, *packages = (
-        f"Python {platform.python_version()}",
-        *(f"{name} {version(name)}" for name in ("numpy", "scipy", "highspy")),
-    )
-    covered = f"Here: {scope.named}; {python}, {', '.join(packages)}, one thread a run."
-    return page(HEAD.format(covered=covered), sections, results, failed)
+    raise SystemExit(0 if whole else 1)
 
 
 if __name__ == "__main__":

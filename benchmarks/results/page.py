@@ -19,7 +19,8 @@ def page(
     parts = [head.strip(), _overview(sections, shown)]
     for section in sections:
         parts += [f"## {section.title}", section.about.strip(), _commands(section.commands)]
-        parts.append(_table(COLUMNS, [figure.cells for figure in shown[section.key]]))
+        if shown[section.key]:
+            parts.append(_table(COLUMNS, [figure.cells for figure in shown[section.key]]))
         parts += [_detail(table) for table in section.tables(results) if table.rows]
         parts += _failures(section, failed)
     return "\n\n".join(part for part in parts if part) + "\n"

@@ -92,6 +92,7 @@ def test_a_log_opens_with_what_was_run_and_the_references(kit: Any) -> None:
     simulated = {
         "restart_s": 30.0,
         "restart_spread": 0.0,
+        "declared_error": 0.0,
         "noise": 0.0,
         "interference": 0.0,
         "provision_s": 120.0,

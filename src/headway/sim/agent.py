@@ -128,7 +128,11 @@ class SimulatedAgents:
     def tune(self, job: JobTruth, at_s: float) -> Sequence[Event]:
         """Measure, and take a split that promises enough more goodput."""
         mind = self._minds[job.spec.job_id]
+        turned = self.turned(job)  # first, so that what is measured counts for the present regime
         self._measure(job, mind)
+        return (*turned, *self._tuned(job, mind, at_s))
+
+    def _tuned(self, job: JobTruth, mind: Mind, at_s: float) -> Sequence[Event]:
         ran, gain = job.choice, 1.0
         if job.schedule and ran is not None:
             return self._follow(job, mind, ran, at_s)
@@ -264,7 +268,7 @@ def _known(job: JobTruth, mind: Mind, fitted: Fit, noise: float) -> Known:
     """Its fit and its noise scale, and what passes took where it runs now."""
     place, gpu_type = _place(job)
     passes = tuple(
-        (one.batch_per_gpu, times.pass_s, times.synced_s)
+        (one.batch_per_gpu, *times, noise * max(1 / mind.counts[one], LEAST_SHARE) ** 0.5)
         for one, times in mind.seen.items()
         if one.at == place and one.gpu_type == gpu_type
     )

@@ -50,6 +50,7 @@ class Setup:
     most_nodes: int = 0  # to which a policy may scale the cluster
     interference: float = 0.0  # share of its speed lost by a job that spans nodes beside another
     restart_spread: float = 0.0  # standard deviation of the logarithm of the jobs' restart delays
+    declared_error: float = 0.0  # of the logarithm of the work that owners declare
     oracle_models: bool = False  # agents have the fit of their whole profile from the start
 
     @property
@@ -181,7 +182,31 @@ def _given(
         *(NodeJoined(at_s=0.0, node=node) for node in setup.cluster.nodes),
         *references,
         *setup.cluster.changes,
-        *(JobSubmitted(at_s=job.submitted_s, job=job) for job in setup.workload.jobs),
+        *(JobSubmitted(at_s=job.submitted_s, job=job) for job in _declared(setup)),
+    )
+
+
+def _declared(setup: Setup) -> Sequence[JobSpec]:
+    """The jobs as their owners declare them, who may err in how much work each is."""
+    jobs = setup.workload.jobs
+    if setup.declared_error <= 0:
+        return jobs
+    draws = np.random.default_rng([setup.seed, 3]).standard_normal(len(jobs))
+    factors = np.exp(setup.declared_error * draws).tolist()
+    return [declaring(job, factor) for job, factor in zip(jobs, factors, strict=True)]
+
+
+def declaring(job: JobSpec, factor: float) -> JobSpec:
+    """A job whose owner declares so many times its work."""
+    return replace(
+        job,
+        work_examples=None if job.work_examples is None else job.work_examples * factor,
+        work_samples=None if job.work_samples is None else job.work_samples * factor,
+        adaptation=(
+            None
+            if job.adaptation is None
+            else replace(job.adaptation, epochs=job.adaptation.epochs * factor)
+        ),
     )
 
 
@@ -245,6 +270,7 @@ def opening(setup: Setup, policy_name: str, settings: Mapping[str, str]) -> RunO
         simulated={
             "restart_s": setup.restart_s,
             "restart_spread": setup.restart_spread,
+            "declared_error": setup.declared_error,
             "noise": setup.noise,
             "interference": setup.interference,
             "provision_s": setup.provision_s,

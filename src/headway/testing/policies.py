@@ -104,13 +104,14 @@ class PolicyContract:
             assert first.allocations == second.allocations
 
     @pytest.mark.parametrize("seed", SEEDS)
-    def test_without_jobs_nothing_is_decided_and_nothing_remembered(
+    def test_without_jobs_nothing_is_decided_and_memory_comes_to_rest(
         self, policy: Policy[Any], seed: int
     ) -> None:
         *_, (seen, _, memory) = episode(policy, seed)
-        decision, memory = policy.decide(replace(seen, jobs=()), memory, np.random.default_rng(0))
+        idle = replace(seen, jobs=())
+        decision, memory = policy.decide(idle, memory, np.random.default_rng(0))
         assert (dict(decision.allocations), decision.reasons) == ({}, ())
-        assert memory == policy.start()
+        assert policy.decide(idle, memory, np.random.default_rng(0))[1] == memory
 
     def test_without_nodes_everybody_waits(self, policy: Policy[Any]) -> None:
         decision = decide(policy, snapshot((), job("a")))

@@ -19,6 +19,12 @@ class TestContract(PolicyContract):
         return AlloX()
 
 
+class TestContractWithTheDelay(PolicyContract):
+    @pytest.fixture
+    def policy(self) -> AlloX:
+        return AlloX(reset_s=150.0)
+
+
 STEP_S = 0.018 + 0.0007 * 128
 
 

@@ -17,6 +17,12 @@ class TestContract(PolicyContract):
         return GandivaFair()
 
 
+class TestContractWithTheDelay(PolicyContract):
+    @pytest.fixture
+    def policy(self) -> GandivaFair:
+        return GandivaFair(reset_s=150.0)
+
+
 def test_gpu_time_is_in_proportion_to_tickets() -> None:
     heavy = replace(job("heavy"), spec=replace(job("heavy").spec, weight=3.0))
     views, ran = {"heavy": heavy, "light": job("light")}, {"heavy": 0, "light": 0}

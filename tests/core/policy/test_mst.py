@@ -39,7 +39,7 @@ def test_whole_shares_while_there_are_gpus_and_a_part_for_the_last() -> None:
     assert shares == pytest.approx([1.0, 0.5, 0.0])
 
 
-def test_in_examples_per_second_the_fastest_wins() -> None:
+def test_in_steps_per_second_the_fastest_wins() -> None:
     slow, fast = of_seconds("slow", 1_000.0), of_seconds("fast", 1_000.0, submitted_s=1.0)
     assert fast.report is not None
     theta = replace(fast.report.throughput, alpha_grad_s=0.0, beta_grad_s=1e-5)

@@ -33,10 +33,10 @@ def numbers(decision: Decision, name: str) -> dict[str, float]:
 
 
 def test_all_end_at_the_horizon() -> None:
-    """1,000 s and 3,000 s on one GPU: a horizon of 4,000 s; on two of 3,000 s."""
+    """1,000 s and 3,000 s on one GPU: a horizon of 4,000 s; on two of 3,000 s, and time left."""
     jobs = [of_seconds("short", 1_000.0), of_seconds("long", 3_000.0)]
     one, two = (decide(Ossp(), snapshot(nodes(gpus), *jobs)) for gpus in (1, 2))
     assert numbers(one, "short")["share"] == pytest.approx(0.25, abs=1e-3)
     assert numbers(one, "long")["share"] == pytest.approx(0.75, abs=1e-3)
-    assert numbers(two, "short")["share"] == pytest.approx(1 / 3, abs=1e-3)
+    assert numbers(two, "short")["share"] == pytest.approx(1.0)
     assert numbers(two, "long")["share"] == pytest.approx(1.0)

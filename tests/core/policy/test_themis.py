@@ -18,6 +18,12 @@ class TestContract(PolicyContract):
         return Themis()
 
 
+class TestContractWithTheDelay(PolicyContract):
+    @pytest.fixture
+    def policy(self) -> Themis:
+        return Themis(reset_s=150.0)
+
+
 STEP_S = 0.018 + 0.0007 * 128
 
 
@@ -55,3 +61,13 @@ def test_a_lease_keeps_its_gpus() -> None:
 def test_a_fraction_that_is_none_is_refused(f: float) -> None:
     with pytest.raises(InvalidInputError, match=r"themis\.f must be"):
         Themis(f=f)
+
+
+def test_with_a_delay_shares_make_all_rhos_equal() -> None:
+    """Two jobs of 1,000 s on one GPU, one of them 500 s old: 500 + 1000 / x = 1000 / (1 - x)."""
+    old = of_seconds("old", 1_000.0, submitted_s=3_100.0)
+    new = of_seconds("new", 1_000.0, submitted_s=3_600.0)
+    decision = decide(Themis(reset_s=1_000.0), snapshot(nodes(1), old, new, now_s=3_600.0))
+    share = {reason.job_id: dict(reason.numbers)["share"] for reason in decision.reasons}
+    assert share["old"] + share["new"] == pytest.approx(1.0)
+    assert 500.0 + 1_000.0 / share["old"] == pytest.approx(1_000.0 / share["new"], rel=1e-3)

@@ -58,9 +58,17 @@ def test_what_has_run_is_as_measured_and_the_model_agrees_with_it() -> None:
 
 def test_another_jobs_measurement_comes_before_the_model() -> None:
     ran = Regime(batch_size=10, began_epoch=0.0, epoch_s=40.0, gpus=1)
-    others = {("LM", 20, 1): 0.25, ("LM", 10, 1): 9.0, ("LM", 40, 2): 9.0, ("A3C", 40, 1): 9.0}
+    others = {("LM", 20, 1): 0.25, ("LM", 40, 2): 9.0, ("A3C", 40, 1): 9.0}
     (times,) = epoch_times_s([asked(ran)], others)
     assert times == pytest.approx((40.0, 50 * 0.25, 2 * 25 * 0.5))
+
+
+def test_the_shape_that_others_have_measured_on_other_gpus_comes_before_the_model() -> None:
+    """40 for one GPU took 1.5 times as long as 10 there; so it does on two."""
+    ran = Regime(batch_size=20, began_epoch=0.0, epoch_s=20.0, gpus=2)  # steps of 0.4 s
+    others = {("LM", 10, 1): 1.0, ("LM", 40, 1): 1.5, ("LM", 20, 2): 0.4}
+    (times,) = epoch_times_s([asked(ran, sizes=(20, 80), gpus=2)], others)
+    assert times == pytest.approx((20.0, 13 * 0.4 * 1.5))
 
 
 def test_a_measurement_on_other_gpus_does_not_count() -> None:

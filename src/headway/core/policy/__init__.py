@@ -14,6 +14,7 @@ from headway.core.policy.drf import Drf
 from headway.core.policy.fifo import Fifo
 from headway.core.policy.gandiva_fair import GandivaFair
 from headway.core.policy.gavel import Gavel
+from headway.core.policy.headway import Headway
 from headway.core.policy.las import Las
 from headway.core.policy.mst import Mst
 from headway.core.policy.optimus import Optimus
@@ -32,6 +33,7 @@ POLICIES: dict[str, Any] = {
     "fifo": Fifo,
     "gandiva-fair": GandivaFair,
     "gavel": Gavel,
+    "headway": Headway,
     "las": Las,
     "mst": Mst,
     "optimus": Optimus,
@@ -45,7 +47,7 @@ POLICIES: dict[str, Any] = {
 }
 SCALERS: dict[str, Any] = {"goodput": GoodputScaler, "throughput": ThroughputScaler}
 SCALED = "+"  # between the name of a policy and that of the rule that sizes its cluster
-DEFAULT = "pollux"
+DEFAULT = "headway"
 
 __all__ = ["DEFAULT", "POLICIES", "SCALERS", "Policy", "Traits", "has_setting", "make"]
 

@@ -11,7 +11,9 @@ from headway.core.policy.admission import admit, place, requested_gpus
 from headway.core.policy.base import Traits
 from headway.core.policy.grid import Grid
 from headway.core.policy.limits import LEAST_QUANTUM, MOST_S, check_range
-from headway.core.types import Decision, Snapshot
+from headway.core.policy.remaining import Ahead
+from headway.core.policy.timeshares import Accounts, decide_by_shares
+from headway.core.types import Decision, Float64, FloatArray, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,29 +31,36 @@ class GandivaFair:
     A job's tickets are its owner's weight. A new job starts at the least pass there is, so it
     neither owes nor is owed anything for the time before. No GPU serves two jobs, and with one type
     of GPU there is nothing to trade. With a quantum, equals take turns only so often.
+
+    With ``reset_s`` it is what the code published with Shockwave has under this name: equal shares
+    of time whatever the widths, divided anew after that many seconds at the earliest.
     """
 
     quantum_gpu_s: float = 0.0
+    reset_s: float = 0.0
 
     def __post_init__(self) -> None:
         """Raise InvalidInputError for a quantum that is none."""
         check_range(
             "gandiva-fair.quantum_gpu_s", self.quantum_gpu_s, LEAST_QUANTUM, MOST_S, off=True
         )
+        check_range("gandiva-fair.reset_s", self.reset_s, 0.0, MOST_S)
 
     @property
     def traits(self) -> Traits:
         """What this policy can do."""
         return Traits()
 
-    def start(self) -> Passes:
+    def start(self) -> Passes | Accounts:
         """Nobody has run."""
-        return Passes()
+        return Accounts() if self.reset_s > 0 else Passes()
 
     def decide(
-        self, snapshot: Snapshot, memory: Passes, rng: np.random.Generator
-    ) -> tuple[Decision, Passes]:
+        self, snapshot: Snapshot, memory: Passes | Accounts, rng: np.random.Generator
+    ) -> tuple[Decision, Passes | Accounts]:
         """Admit jobs by their pass while GPUs last; a smaller one may fill the rest."""
+        if isinstance(memory, Accounts):
+            return decide_by_shares(snapshot, memory, _equally, reset_s=self.reset_s)
         grid = Grid.of(snapshot, at_requested_size=True)
         need = requested_gpus(grid)
         known = [memory.of.get(job.spec.job_id) for job in grid.jobs]
@@ -65,3 +74,9 @@ class GandivaFair:
         numbers = {"pass": passes, "tickets": tickets}
         after = {job.spec.job_id: float(passes[row]) for row, job in enumerate(grid.jobs)}
         return grid.decision(alloc, numbers=numbers), Passes(after)
+
+
+def _equally(grid: Grid, forecast: Ahead) -> Float64[FloatArray, " jobs"]:
+    """GPUs over jobs, whatever their widths."""
+    jobs = len(grid.jobs)
+    return np.full(jobs, min(float(grid.capacity.sum()) / max(jobs, 1), 1.0))

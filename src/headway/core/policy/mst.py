@@ -6,49 +6,27 @@ from typing import final
 import numpy as np
 
 from headway.core.policy.admission import requested_gpus
-from headway.core.policy.base import Traits
 from headway.core.policy.grid import Grid
-from headway.core.policy.limits import MOST_S, check_range
-from headway.core.policy.remaining import Ahead
-from headway.core.policy.timeshares import Accounts, decide_by_shares, equal_share
-from headway.core.types import Decision, Float64, FloatArray, Snapshot
+from headway.core.policy.remaining import Ahead, batch_size_of
+from headway.core.policy.timeshares import ByShares, equal_share
+from headway.core.types import Float64, FloatArray
 
 
 @final
 @dataclass(frozen=True)
-class Mst:
+class Mst(ByShares):
     """Whole shares by throughput for each GPU, of equals to who came first; the last gets a part.
 
     Throughputs are normalised by what each job would have with as many GPUs as everybody; without
-    ``normalised`` they are examples per second, which the fastest model wins.
+    ``normalised`` they are steps per second, as in the published code, which small steps win.
     """
 
     normalised: bool = True
-    reset_s: float = 0.0  # least time between divisions; the published code waits up to 1,000 s
 
-    def __post_init__(self) -> None:
-        """Raise InvalidInputError for a time that is none."""
-        check_range("mst.reset_s", self.reset_s, 0.0, MOST_S)
-
-    @property
-    def traits(self) -> Traits:
-        """What this policy can do."""
-        return Traits(reads_reports=True)
-
-    def start(self) -> Accounts:
-        """Nobody has a share."""
-        return Accounts()
-
-    def decide(
-        self, snapshot: Snapshot, memory: Accounts, rng: np.random.Generator
-    ) -> tuple[Decision, Accounts]:
-        """Divide time anew where there is news; then who is furthest behind its share runs."""
-        return decide_by_shares(snapshot, memory, self._divide, reset_s=self.reset_s)
-
-    def _divide(self, grid: Grid, forecast: Ahead) -> Float64[FloatArray, " jobs"]:
+    def divide(self, grid: Grid, forecast: Ahead) -> Float64[FloatArray, " jobs"]:
         """A fractional knapsack, which greed solves."""
         width = requested_gpus(grid).astype(np.float64)
-        gain = 1.0 / equal_share(grid) if self.normalised else _examples_per_s(grid, forecast)
+        gain = 1.0 / equal_share(grid) if self.normalised else _steps_per_s(grid, forecast)
         order = np.argsort(-gain / width, kind="stable")
         taken = np.minimum(np.cumsum(width[order]), float(grid.capacity.sum()))
         shares = np.zeros(len(width))
@@ -56,7 +34,9 @@ class Mst:
         return shares
 
 
-def _examples_per_s(grid: Grid, forecast: Ahead) -> Float64[FloatArray, " jobs"]:
-    """Declared work over exclusive time; 0 where nothing is declared."""
+def _steps_per_s(grid: Grid, forecast: Ahead) -> Float64[FloatArray, " jobs"]:
+    """At the present batch size; 0 where no work is declared."""
     work = np.array([job.spec.work_examples or job.spec.work_samples or 0 for job in grid.jobs])
-    return np.asarray(work / forecast.exclusive_s, dtype=np.float64)
+    size = np.array([batch_size_of(job) for job in grid.jobs])
+    examples_per_s = work * forecast.share[:, 0] / forecast.regime_s[:, 0]
+    return np.asarray(examples_per_s / size, dtype=np.float64)

@@ -11,8 +11,10 @@ from headway.core.model.schedule import present_batch_size
 from headway.core.model.split import fewest_passes
 from headway.core.model.sync import Theta
 from headway.core.model.throughput import stack, step_time_s
+from headway.core.policy.grid import Grid
+from headway.core.predict.alike import StepTimes
 from headway.core.predict.foresight import Foresight
-from headway.core.predict.speed import StepTimes, steps_per_epoch
+from headway.core.predict.speed import steps_per_epoch
 from headway.core.types import Float64, FloatArray, Int64, IntArray, JobReport, JobView
 
 ASSUMED_S = 3_600.0  # a whole job, until any job has shown how long it takes
@@ -63,6 +65,12 @@ def ahead(jobs: Sequence[JobView], foresight: Foresight, per_node: int) -> Ahead
     return Ahead(done_s=done_s, regime_s=regime_s, share=share)
 
 
+def foreseen(grid: Grid, foresight: Foresight) -> tuple[Foresight, Ahead]:
+    """What is known of jobs with what they report now, and what lies ahead of them."""
+    foresight = foresight.updated(grid.jobs)
+    return foresight, ahead(grid.jobs, foresight, grid.largest)
+
+
 def _table(rows: Sequence[Sequence[float]]) -> FloatArray:
     """Rows of different lengths, zeros behind the shorter ones; at least one column."""
     table = np.zeros((len(rows), max([1, *map(len, rows)])))
@@ -77,38 +85,20 @@ def _planned(jobs: Sequence[JobView], foresight: Foresight) -> list[Lengths | No
         return []
     made = foresight.forecast(jobs, [job.spec.requested_gpus for job in jobs])
     epochs_done = foresight.epochs_done(jobs)
+    measured = {model for model, _, _ in foresight.step_s}
     found: list[Lengths | None] = []
     for row, job in enumerate(jobs):
         adaptation = foresight.known[job.spec.job_id].adaptation
-        scale = _scale(job, adaptation, foresight.step_s, float(made.epoch_s[row, 0]))
-        if scale is None:
-            found.append(None)
+        if job.report is None and adaptation.model not in measured:
+            found.append(None)  # nobody knows how fast it is
             continue
-        epoch_s = made.epoch_s[row] * scale
+        epoch_s = made.epoch_s[row]
         done_s = _done_s(
             job, adaptation, foresight.step_s, float(epochs_done[row]), float(epoch_s[0])
         )
         left = made.epochs[row]
         found.append((done_s, left * epoch_s, left / adaptation.epochs))
     return found
-
-
-def _scale(job: JobView, adaptation: Adaptation, step_s: StepTimes, first_s: float) -> float | None:
-    """What to multiply a forecast by: 1 unless the job's speed is not known at all.
-
-    Then it is taken to be as fast for each of its GPUs as other jobs of its model are.
-    """
-    size, gpus = adaptation.configurations[0], job.spec.requested_gpus
-    if job.report is not None or (adaptation.model, size, gpus) in step_s:
-        return 1.0
-    alike = [
-        one_s / batch_size * others
-        for (model, batch_size, others), one_s in sorted(step_s.items())
-        if model == adaptation.model
-    ]
-    if not alike or first_s <= 0:
-        return None
-    return float(np.mean(alike)) / gpus * adaptation.samples_per_epoch / first_s
 
 
 def _done_s(

@@ -69,28 +69,26 @@ class Shockwave:
     only the first rounds are carried out: so in them who has most budget for the work left goes
     first (Smith's rule). GPUs that idle go to whoever fits, by budget.
 
-    Three things are not the paper's. ``finish``: a budget grows as exclusive over remaining time to
+    Two things are not the paper's. ``finish``: a budget grows as exclusive over remaining time to
     this power, since a logarithm of progress alone gives a job that is nearly done hardly anything,
     and it would wait with seconds to go (the published code has rho^100 for that). ``tail``: in H
     the longest job counts for more than the mean load, for forecasts err and a long job cannot be
-    hurried later. ``lam``: the paper's 1e-3 before H / Z0 has next to no effect here; the published
-    code has it before an H in seconds, where that term comes first.
-    On the 32-GPU trace (published code: 24,458 s makespan, 9,847 s average JCT, worst rho_static
-    1.64, 4.2 % above 1.05) these defaults give 22,434 s, 8,171 s, 1.03 and 0 %; without ``finish``
-    and ``tail`` at lam = 1e-3 29,209 s, 11,332 s, 2.07 and 37 %. The three were chosen on that
-    trace and the one for 64 GPUs, among some seventy settings and orders; on the one for 256, of
-    which three were tried, the makespan is 6 % above the published. A high ``lam`` is dear where
-    one job is much longer than the load: on Pollux's workload-6 3 / 0.1 / 0 give 8,758 / 4,898 /
-    3,371 s average JCT at makespans within 2 %.
+    hurried later.
+
+    ``lam`` is greater than the paper's usual 1e-3, which does next to nothing before H / Z0, and
+    less than in the published code, which has it before an H in seconds, where that term comes
+    first. Coming first is dear where a wide job is much longer than the load: on Pollux's
+    workload-6 3 / 0.3 / 0.03 / 0 give 8,758 / 6,752 / 3,551 / 3,371 s average JCT at makespans
+    within 5 %, and on Shockwave's traces 0.03 and 3 the same (docs/design/0015).
     """
 
     k: float = 5.0  # power of rho_hat: what being late is worth
-    lam: float = 3.0  # lambda: what a makespan shorter by H is worth
+    lam: float = 0.03  # lambda: what a makespan shorter by H is worth
     window_rounds: int = 20
     resolve_rounds: int = 20
     least_budget: float = 1.0
     most_budget: float = 1e3
-    finish: float = 1.0  # power of exclusive over remaining time in a budget
+    finish: float = 1.5  # power of exclusive over remaining time in a budget
     tail: float = 1.2  # what the longest job counts for in H, against the mean load
     relaunch: bool = True  # price the restart of a job that waits
     tenants: str = ""  # budgets, as in vision:2,speech:1; none: each job counts by its own weight

@@ -28,8 +28,19 @@ class Speedups:
         *,
         one_node: bool,
     ) -> "Speedups":
-        """At the sizes that owner and cap allow, and at what each job holds."""
+        """Against a whole number of GPUs."""
         fair_per_s = fair_goodput(grid, goodput_per_s, fair, one_node=one_node)
+        return cls.over(grid, goodput_per_s, fair_per_s, cap)
+
+    @classmethod
+    def over(
+        cls,
+        grid: Grid,
+        goodput_per_s: Tables,
+        fair_per_s: Float64[FloatArray, " jobs"],
+        cap: Int64[IntArray, " jobs"],
+    ) -> "Speedups":
+        """At the sizes that owner and cap allow, and at what each job holds."""
         tables = goodput_per_s
         may = allowed_sizes(grid.jobs, tables.several.shape[2] - 1)
         may &= np.arange(tables.several.shape[2]) <= cap[:, None]
@@ -80,11 +91,20 @@ def fair_goodput(
         local = goodput_per_s.local[:, kind, : one.largest + 1]
         at_fair = _on_one_type(local, beyond[:, kind], fair)
         if one_node and (fair > one.largest).any():
-            places = Places.of(grid.types, has_racks=grid.has_racks)
-            whole = as_on_one_node(grid.jobs, places, kind, fair)
+            whole = _whole(grid, goodput_per_s, kind, fair)
             at_fair = np.where((fair > one.largest) & (whole > 0), whole, at_fair)
         found += one.gpus / total * at_fair
     return found
+
+
+def _whole(
+    grid: Grid, tables: Tables, kind: int, fair: Int64[IntArray, " jobs"]
+) -> Float64[FloatArray, " jobs"]:
+    """Goodput of the fair share as on one node: what the tables remember of it, or computed."""
+    if tables.share is not None:
+        return tables.share[:, kind]
+    places = Places.of(grid.types, has_racks=grid.has_racks)
+    return as_on_one_node(grid.jobs, places, kind, fair)
 
 
 def _on_one_type(

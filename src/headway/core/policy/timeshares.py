@@ -1,16 +1,20 @@
 """Shares of time into rounds: who is furthest behind what it was promised runs (Gavel, 5)."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import ClassVar, final
 
 import numpy as np
 
 from headway.core.ids import JobId
 from headway.core.policy.admission import admit, place, requested_gpus
+from headway.core.policy.base import Traits
 from headway.core.policy.grid import Grid
+from headway.core.policy.limits import MOST_S, check_range
 from headway.core.policy.remaining import Ahead, ahead
 from headway.core.predict.foresight import Foresight
-from headway.core.types import Decision, Float64, FloatArray, Snapshot
+from headway.core.types import Decision, Float64, FloatArray, Int64, IntArray, Snapshot
 
 NOTHING_YET_S = 1e-3  # received by who has not run: before everybody who has
 News = tuple[int, int, int]
@@ -34,6 +38,42 @@ class Accounts:
     divided_s: float = 0.0
     at_s: float = 0.0
     foresight: Foresight = field(default_factory=Foresight)
+
+
+@dataclass(frozen=True)
+class ByShares(ABC):
+    """A policy that divides time among the jobs, each in a way of its own; the rest is alike."""
+
+    clears: ClassVar[bool] = False  # whether what was received is counted anew at every division
+
+    reset_s: float = 0.0  # least time between divisions; the published code waits up to 1,000 s
+
+    def __post_init__(self) -> None:
+        """Raise InvalidInputError for a time that is none."""
+        check_range(f"{type(self).__name__.lower()}.reset_s", self.reset_s, 0.0, MOST_S)
+
+    @property
+    def traits(self) -> Traits:
+        """What this policy can do."""
+        return Traits(reads_reports=True)
+
+    @final
+    def start(self) -> Accounts:
+        """Nobody has a share."""
+        return Accounts()
+
+    @final
+    def decide(
+        self, snapshot: Snapshot, memory: Accounts, rng: np.random.Generator
+    ) -> tuple[Decision, Accounts]:
+        """Divide time anew where there is news; then who is furthest behind its share runs."""
+        return decide_by_shares(
+            snapshot, memory, self.divide, reset_s=self.reset_s, clears=self.clears
+        )
+
+    @abstractmethod
+    def divide(self, grid: Grid, forecast: Ahead) -> Float64[FloatArray, " jobs"]:
+        """Each job's share of time."""
 
 
 def decide_by_shares(
@@ -63,9 +103,12 @@ def decide_by_shares(
         memory = replace(memory, news=news, divided_s=snapshot.now_s)
     accounts = [memory.of.get(job.spec.job_id) for job in grid.jobs]
     known = [one or Account() for one in accounts]
+    # the published code counts half a round as received by everybody, so that who has most of the
+    # time may have a second round before others have their first
+    begun_s = snapshot.round_s / 2 if reset_s > 0 else NOTHING_YET_S
     behind = np.array(
         [
-            (one.promised_s + one.share * snapshot.round_s) / (one.received_s + NOTHING_YET_S)
+            (one.promised_s + one.share * snapshot.round_s) / (one.received_s + begun_s)
             for one in known
         ]
     )
@@ -105,6 +148,16 @@ def _divided(memory: Accounts, grid: Grid, shares: FloatArray, *, clear: bool) -
         for job, share in zip(grid.jobs, shares.tolist(), strict=True)
     }
     return replace(memory, of=divided)
+
+
+def with_spare(
+    shares: Float64[FloatArray, " jobs"], width: Int64[IntArray, " jobs"], gpus: float
+) -> Float64[FloatArray, " jobs"]:
+    """What GPUs are left go to who came first, until it has all of the time, then to the next."""
+    wanted = width * (1.0 - shares)
+    before = np.cumsum(wanted) - wanted
+    given = np.clip(gpus - float(width @ shares) - before, 0.0, wanted)
+    return np.asarray(shares + given / np.maximum(width, 1))
 
 
 def equal_share(grid: Grid) -> Float64[FloatArray, " jobs"]:

@@ -12,10 +12,11 @@ import numpy as np
 
 from headway.core.adaptation import STATIC, Adaptation
 from headway.core.ids import JobId
+from headway.core.predict.alike import StepTimes
 from headway.core.predict.forecast import Forecast, forecast
 from headway.core.predict.history import History, Past, past
 from headway.core.predict.outlook import Outlook, outlook
-from headway.core.predict.speed import Asked, StepTimes, epoch_times_s, measured_step_s
+from headway.core.predict.speed import Asked, epoch_times_s, measured_step_s
 from headway.core.types import Float64, FloatArray, JobSpec, JobView
 
 MOST_GONE = 5_000  # jobs that are remembered after they went

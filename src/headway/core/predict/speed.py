@@ -1,17 +1,15 @@
 """How long an epoch takes at each batch size: as measured, else from the goodput model."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from headway.core.adaptation import Adaptation
 from headway.core.model.goodput import JobModels, best
+from headway.core.predict.alike import Alike, StepTimes
 from headway.core.types import BatchContract, BatchMode, Float64, FloatArray, JobReport
-
-# seconds of a step by model, batch size and GPUs, as other jobs have measured them
-StepTimes = Mapping[tuple[str, int, int], float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,23 +42,30 @@ def measured_step_s(
 
 
 def epoch_times_s(asked: Sequence[Asked], others: StepTimes) -> list[tuple[float, ...]]:
-    """Seconds of an epoch at each size asked for: its own measurement, another job's, the model's.
+    """Seconds of an epoch at each size asked for: its own measurement, or what other jobs tell.
 
-    Where a job has measured the size that it runs at, its model's times are scaled to agree there.
+    Those of as many GPUs come first, then those of its model on other numbers of GPUs, and at last
+    the goodput model. Where a job has measured the size that it runs at, its model's times are
+    scaled to agree there.
     """
     if not asked:
         return []
     modelled = iter(_modelled_step_s(asked).tolist())
-    return [_times_s(job, others, [next(modelled) for _ in job.batch_sizes]) for job in asked]
+    alike = Alike.of(others)
+    return [
+        _times_s(job, others, alike, [next(modelled) for _ in job.batch_sizes]) for job in asked
+    ]
 
 
-def _times_s(job: Asked, others: StepTimes, modelled: Sequence[float]) -> tuple[float, ...]:
+def _times_s(
+    job: Asked, others: StepTimes, alike: Alike, modelled: Sequence[float]
+) -> tuple[float, ...]:
     own = measured_step_s(job.adaptation, job.report)
     keys = [(job.adaptation.model, size, job.gpus) for size in job.batch_sizes]
     present = own.get(keys[0])
     scale = 1.0 if present is None else present / modelled[0]
     steps_s = [
-        own.get(key, others.get(key, scale * model_s))
+        own.get(key) or others.get(key) or alike.step_s(*key) or scale * model_s
         for key, model_s in zip(keys, modelled, strict=True)
     ]
     return tuple(

@@ -1,0 +1,182 @@
+"""How far each job is and what is left of it, as far as it declares and reports; and its clock.
+
+Progress is counted in examples, of a job that adapts its batch by itself in seconds alone at its
+requested size. What a unit of it takes changes along a run, since the noise scale does: it is told
+in *work*, the goodput of now times seconds.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+
+from headway.core.ids import JobId
+from headway.core.policy.grid import Grid
+from headway.core.policy.remaining import ASSUMED_S, ahead
+from headway.core.policy.tables import Tables
+from headway.core.predict.foresight import Foresight
+from headway.core.predict.kinds import Kinds
+from headway.core.predict.noise import NODES, NoiseCourse, times_over_present
+from headway.core.types import BoolArray, Float64, FloatArray, Int64, IntArray, JobView
+
+BEYOND = 2.0  # a job that has gone beyond what it declared is taken to be half way
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """One row a job."""
+
+    known: BoolArray  # False: it has not reported, and how long it takes is a guess
+    done: Float64[FloatArray, " jobs"]  # progress
+    whole: Float64[FloatArray, " jobs"]  # progress at its end
+    work: Float64[FloatArray, "jobs nodes"]  # up to each of NODES
+
+    @classmethod
+    def of(
+        cls,
+        known: BoolArray,
+        done: Float64[FloatArray, " jobs"],
+        whole: Float64[FloatArray, " jobs"],
+        slow: Float64[FloatArray, "jobs nodes"],
+    ) -> Self:
+        """``slow``: what a unit of progress takes at each node, over what it takes now."""
+        steps = np.diff(NODES) * (slow[:, 1:] + slow[:, :-1]) / 2
+        work = np.hstack([np.zeros((len(done), 1)), np.cumsum(steps, axis=1)])
+        return cls(known=known, done=done, whole=whole, work=work * whole[:, None])
+
+    def work_from(self, progress: Float64[FloatArray, " jobs"]) -> Float64[FloatArray, " jobs"]:
+        """Work from some progress of each job to its end."""
+        share = np.clip(progress / self.whole, 0.0, 1.0)
+        return np.array(
+            [
+                work[-1] - np.interp(at, NODES, work)
+                for at, work in zip(share.tolist(), self.work, strict=True)
+            ]
+        )
+
+
+def courses(
+    grid: Grid,
+    goodput_per_s: Tables,
+    share_per_s: Float64[FloatArray, " jobs"],
+    gpus: Int64[IntArray, " jobs"],
+    told: tuple[Foresight, NoiseCourse, Kinds],
+) -> Course:
+    """Of every job, by what jobs have told; ``gpus`` for which the noise scale is looked ahead.
+
+    A job of which nothing is known counts as short as the shortest, so it runs.
+    """
+    foresight, noise, kinds = told
+    jobs, count = grid.jobs, len(grid.jobs)
+    done, left = np.zeros(count), np.zeros(count)
+    known = np.array([job.report is not None for job in jobs])
+    planned = np.array([job.spec.adaptation is not None for job in jobs])
+    if planned.any():
+        alone_per_s = _requested_per_s(grid, goodput_per_s)
+        forecast = ahead(jobs, foresight, grid.largest)
+        done = np.where(planned, forecast.done_s * alone_per_s, done)
+        left = np.where(planned, forecast.left_s * alone_per_s, left)
+    for row in np.flatnonzero(known & ~planned):
+        done[row], left[row] = _declared(jobs[row], kinds)
+    left = np.maximum(left, share_per_s)  # an active job is not done, whatever it declared
+    whole_s = (done + left) / share_per_s
+    shortest_s = float(whole_s[known].min()) if known.any() else ASSUMED_S
+    left = np.where(known | planned, left, shortest_s * share_per_s)
+    slow = np.ones((count, len(NODES)))
+    follows = [row for row in np.flatnonzero(known) if noise.follows(jobs[row])]
+    if follows:
+        some = [jobs[row] for row in follows]
+        slow[follows] = times_over_present(some, noise.ahead(some), gpus[follows], grid.largest)
+    return Course.of(known | planned, done, done + left, slow)
+
+
+def _declared(job: JobView, kinds: Kinds) -> tuple[float, float]:
+    """Progress, and what is left; trust in what a job declares ends where it went beyond it."""
+    assert job.report is not None
+    done, declared = job.report.progress_examples, job.spec.work_examples
+    whole = BEYOND * done if declared is None else declared * kinds.overrun(job)
+    return done, (whole if whole > done else BEYOND * done) - done
+
+
+def _requested_per_s(grid: Grid, goodput_per_s: Tables) -> Float64[FloatArray, " jobs"]:
+    """Goodput at the requested size, on the best GPU type."""
+    each = []
+    for row, job in enumerate(grid.jobs):
+        gpus = job.spec.requested_gpus
+        tables = (goodput_per_s.local, goodput_per_s.several)
+        each.append(max(float(one[row, :, gpus].max()) for one in tables if gpus < one.shape[2]))
+    return np.maximum(each, 1e-12)
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """How far one job would be in the egalitarian cluster."""
+
+    done: float = 0.0  # progress
+    ended_age_s: float | None = None  # how old it would have been at its end; None: it still runs
+    unseen: tuple[tuple[float, float], ...] = ()  # shares and seconds before its first report
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clocks:
+    """Those of all active jobs, up to a moment."""
+
+    at_s: float = 0.0
+    each: Mapping[JobId, Clock] = field(default_factory=dict)
+
+    def advanced(
+        self,
+        jobs: Sequence[JobView],
+        now_s: float,
+        share: Float64[FloatArray, " jobs"],
+        share_per_s: Float64[FloatArray, " jobs"],
+        course: Course,
+    ) -> "Clocks":
+        """With the time since, in which each job had its share, at the goodput of now."""
+        each = {}
+        for row, job in enumerate(jobs):
+            clock = self.each.get(job.spec.job_id, Clock())
+            passed_s = max(min(now_s - self.at_s, job.age_s(now_s)), 0.0)
+            lived = (*clock.unseen, (float(share[row]), passed_s))
+            if not course.known[row]:
+                each[job.spec.job_id] = Clock(unseen=_merged(lived))
+                continue
+            per_s = float(share_per_s[row])
+            new = sum(per_s * min(had / share[row], 1.0) * seconds for had, seconds in lived)
+            at, work = NODES * course.whole[row], course.work[row]
+            work_done = float(np.interp(clock.done, at, work)) + new
+            ended_age_s = clock.ended_age_s
+            if work_done < work[-1]:
+                each[job.spec.job_id] = Clock(float(np.interp(work_done, work, at)))
+                continue
+            if ended_age_s is None:
+                ended_age_s = job.age_s(now_s) - (work_done - float(work[-1])) / per_s
+            each[job.spec.job_id] = Clock(float(at[-1]), ended_age_s)
+        return Clocks(at_s=now_s, each=each)
+
+    def age_at_end_s(
+        self,
+        jobs: Sequence[JobView],
+        now_s: float,
+        time_s: Float64[FloatArray, " jobs"],
+    ) -> Float64[FloatArray, " jobs"]:
+        """How old each job would be at its end, so long from its virtual progress on."""
+        ended = [self.each[job.spec.job_id].ended_age_s for job in jobs]
+        return np.array(
+            [
+                job.age_s(now_s) + more if end is None else end
+                for job, end, more in zip(jobs, ended, time_s.tolist(), strict=True)
+            ]
+        )
+
+    def done(self, jobs: Sequence[JobView]) -> Float64[FloatArray, " jobs"]:
+        """Virtual progress of each job."""
+        return np.array([self.each[job.spec.job_id].done for job in jobs])
+
+
+def _merged(lived: tuple[tuple[float, float], ...]) -> tuple[tuple[float, float], ...]:
+    """The same, with equal shares one after the other as one."""
+    if len(lived) > 1 and lived[-1][0] == lived[-2][0]:
+        return (*lived[:-2], (lived[-1][0], lived[-2][1] + lived[-1][1]))
+    return lived

@@ -1,0 +1,160 @@
+"""Headway: a market over worker counts: Pollux's goodput, and Shockwave's promise to each job."""
+
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+
+from headway.core.errors import InvalidInputError
+from headway.core.policy.base import Traits
+from headway.core.policy.grid import Grid
+from headway.core.policy.limits import restart_delays_s
+from headway.core.policy.market import Market
+from headway.core.policy.promise import Promise
+from headway.core.policy.shares import job_weights, parse_tenants
+from headway.core.policy.speedups import Speedups
+from headway.core.solve.pinned import EXACT_UP_TO_GPUS, solve
+from headway.core.solve.problem import Problem
+from headway.core.types import Decision, Float64, FloatArray, Snapshot
+
+LOOKAHEAD_DELAYS = 4.0  # a decision lasts at least so many of the delays that it may cost
+RANGES = {
+    "q": (1.0, 20.0),
+    "b": (0.0, 2.0),
+    "lookahead_s": (1.0, 1e6),
+    "most_lookahead_s": (1.0, 1e6),
+    "calm": (0.0, 10.0),
+    "delays": (0.0, 100.0),
+    "spread": (0.0, 1.0),
+    "usual_s": (1.0, 1e9),
+    "rel_gap": (0.0, 1.0),
+    "exact_up_to_gpus": (0, 1 << 20),
+}
+
+
+@final
+@dataclass(frozen=True)
+class Headway:
+    """Minimise sum_j E_j^b (T_j / E_j)^q over all placements, each round anew.
+
+    E_j is the age at which job j would end in the egalitarian cluster, by a virtual clock that
+    runs from its submission; T_j the age at which it is to end with what it is given: that goodput
+    for a look-ahead, less the restart that it costs, and its share from then on. Any job without
+    GPUs is a look-ahead late, so nobody starves, and nothing else is needed where jobs outnumber
+    GPUs. Who is behind its clock weighs rho^(q - 1), as by Shockwave's budgets with k = q - 1; b
+    sets what the time of long jobs counts against that of short ones: 0 counts all slowdowns
+    alike, 1 all seconds. Where jobs outnumber GPUs b is divided by how often they do: there long
+    jobs wait for many short ones at little loss.
+
+    A job that runs again what others of its kind have run starts at the sizes that they have
+    shown (``predict.kinds``). Remaining work is what a job declares, by the forecast of its regimes
+    or of its noise scale; one that goes beyond it is trusted less, and so are its like.
+    """
+
+    q: float = 2.0
+    b: float = 0.75
+    lookahead_s: float = 600.0
+    most_lookahead_s: float = 3_600.0
+    calm: float = 0.5  # look-ahead over the time since a job last came or ended
+    delays: float = 2.0  # restart delays that a move must be worth
+    spread: float = 0.05  # share of its goodput that a new placement on several nodes is denied
+    usual_s: float = 14_400.0  # time over which the usual number of jobs is taken
+    rel_gap: float = 1e-4
+    exact_up_to_gpus: int = EXACT_UP_TO_GPUS
+    tenants: str = ""  # weights, as in vision:2,speech:1; none: each job counts by its own weight
+    avoid_interference: bool = True  # at most one job that spans several nodes on a node
+
+    def __post_init__(self) -> None:
+        """Raise InvalidInputError for a setting beyond which the arithmetic means nothing."""
+        for name, (low, high) in RANGES.items():
+            value: float = getattr(self, name)
+            if not low <= value <= high:
+                raise InvalidInputError(
+                    f"headway.{name} must be {low:g} to {high:g}, not {value:g}"
+                )
+        parse_tenants(self.tenants)
+
+    @property
+    def traits(self) -> Traits:
+        """What this policy can do."""
+        return Traits(adapts_batch_size=True, resizes=True, reads_reports=True)
+
+    def start(self) -> Market:
+        """Nothing seen yet."""
+        return Market()
+
+    def decide(
+        self, snapshot: Snapshot, memory: Market, rng: np.random.Generator
+    ) -> tuple[Decision, Market]:
+        """Sizes and places of all jobs at once, with the gap to the best possible."""
+        memory = replace(memory, kinds=memory.kinds.updated(snapshot.jobs))
+        lent = tuple(memory.kinds.lent(job) for job in snapshot.jobs)
+        grid = Grid.of(replace(snapshot, jobs=lent), at_requested_size=False)
+        memory = memory.seen(snapshot, grid.jobs, self.usual_s)
+        if not grid.jobs:
+            return grid.decision(grid.held, gap=0.0), memory.idle()
+        weight = job_weights(grid.jobs, parse_tenants(self.tenants))
+        delay_s = self.delays * restart_delays_s(grid.jobs)
+        calm_s = min(self.calm * (snapshot.now_s - memory.news_s), self.most_lookahead_s)
+        lookahead_s = np.maximum(max(self.lookahead_s, calm_s), LOOKAHEAD_DELAYS * delay_s)
+        promise, paces, memory = memory.promised(grid, weight, snapshot.now_s, lookahead_s)
+        problem = self._problem(grid, promise, paces, delay_s)
+        plan = solve(problem, rel_gap=self.rel_gap, exact_up_to_gpus=self.exact_up_to_gpus)
+        # Without a plan (present holdings that no longer fit together) nobody is touched.
+        alloc = grid.held if plan.alloc is None else plan.alloc
+        decision = grid.decision(
+            alloc,
+            numbers=_numbers(promise, weight),
+            objective=plan.objective if plan.alloc is not None else None,
+            gap=plan.gap if np.isfinite(plan.gap) and plan.alloc is not None else None,
+            solver=plan.counts(),
+        )
+        return decision, memory
+
+    def _problem(
+        self,
+        grid: Grid,
+        promise: Promise,
+        paces: Speedups,
+        delay_s: Float64[FloatArray, " jobs"],
+    ) -> Problem:
+        """Costs of everything each job may do; a pinned one may only stay."""
+        b = self.b / max(len(grid.jobs) / int(grid.capacity.sum()), 1.0)
+
+        def cost(pace: FloatArray, delay_s: Float64[FloatArray, " jobs"] | float) -> FloatArray:
+            return promise.cost(promise.finish_s(pace, delay_s), b=b, q=self.q)
+
+        def moved(pace: Float64[FloatArray, "jobs kinds sizes"]) -> FloatArray:
+            allowed = (pace > 0) & ~grid.pinned[:, None, None]
+            return np.where(allowed, cost(pace, delay_s), np.inf)
+
+        nothing, new, near = np.zeros(len(grid.jobs)), paces.new, 1.0 - self.spread
+        far = near if new.rack is None else near * near  # several racks are further than one
+        stopped = promise.cost(
+            promise.finish_s(nothing) + np.where(grid.running, delay_s, 0.0), b=b, q=self.q
+        )
+        return Problem(
+            capacity=grid.capacity,
+            held=grid.held,
+            kind=grid.kind,
+            rack=grid.rack,
+            cost_none=np.where(grid.pinned, np.inf, stopped),
+            cost_local=moved(new.local),
+            cost_rack=None if new.rack is None else moved(new.rack * near),
+            cost_several=moved(new.several * far),
+            cost_keep=np.where(grid.running, cost(paces.keep, 0.0), np.inf),
+            share_spanning=not self.avoid_interference,
+        )
+
+
+def _numbers(
+    promise: Promise, weight: Float64[FloatArray, " jobs"]
+) -> dict[str, Float64[FloatArray, " jobs"]]:
+    """What each job is promised, in figures of a reason; times are ages."""
+    numbers = {
+        "rho_hat": promise.rho_hat,
+        "egalitarian_s": promise.egalitarian_s,
+        "finish_s": promise.age_s + promise.left_s,
+        "finish_error_s": promise.error * promise.left_s,
+    }
+    return numbers | ({"weight": weight} if (weight != 1.0).any() else {})

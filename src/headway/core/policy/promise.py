@@ -1,0 +1,55 @@
+"""What each job is promised, and what anything that it may hold would make of it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from headway.core.types import Float64, FloatArray
+
+HOUR_S = 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promise:
+    """Of every job: when it would end in the egalitarian cluster, and when it is to end in this.
+
+    All times are ages, from submission on.
+    """
+
+    age_s: Float64[FloatArray, " jobs"]
+    left_s: Float64[FloatArray, " jobs"]  # to its end at its share, from where it is
+    egalitarian_s: Float64[FloatArray, " jobs"]  # how old it would be at its end with its share
+    share_per_s: Float64[FloatArray, " jobs"]  # mean goodput at its share until then
+    error: Float64[FloatArray, " jobs"]  # relative standard error of ``left_s``
+    lookahead_s: Float64[FloatArray, " jobs"]  # how long a decision is expected to last
+
+    @property
+    def rho_hat(self) -> Float64[FloatArray, " jobs"]:
+        """Age at the end over that in the egalitarian cluster, with its share from now on.
+
+        Above 1 if the job is behind its virtual clock.
+        """
+        return np.asarray((self.age_s + self.left_s) / self.egalitarian_s)
+
+    def finish_s(
+        self, pace: FloatArray, delay_s: Float64[FloatArray, " jobs"] | float = 0.0
+    ) -> FloatArray:
+        """Age at the end, if it has a pace as long as the decision lasts, then its share.
+
+        The pace is goodput over ``share_per_s``, its first axis that of jobs; ``delay_s`` passes
+        before there is any.
+        """
+        wide = (slice(None), *[None] * (pace.ndim - 1))
+        age_s, left_s, lookahead_s = (
+            one[wide] for one in (self.age_s, self.left_s, self.lookahead_s)
+        )
+        delay_s = np.broadcast_to(delay_s, self.age_s.shape)[wide]
+        gain_s = pace * np.maximum(lookahead_s - delay_s, 0.0)
+        soon_s = delay_s + left_s / np.maximum(pace, 1e-12)
+        return np.asarray(age_s + np.where(gain_s >= left_s, soon_s, lookahead_s + left_s - gain_s))
+
+    def cost(self, finish_s: FloatArray, *, b: FloatArray | float, q: float) -> FloatArray:
+        """E^b (T / E)^q of an age T at the end, with the egalitarian E in hours in the first."""
+        wide = (slice(None), *[None] * (finish_s.ndim - 1))
+        egalitarian_s = self.egalitarian_s[wide]
+        return np.asarray((egalitarian_s / HOUR_S) ** b * (finish_s / egalitarian_s) ** q)

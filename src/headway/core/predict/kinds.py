@@ -1,0 +1,113 @@
+"""What jobs of one kind have shown of each other: a training that is run again need not be learned.
+
+Two jobs are of one kind if their owners call them the same, but for a number at the end, and they
+have the same work under the same contract. Only reports are read.
+"""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from headway.core.model.throughput import stack, step_time_s
+from headway.core.types import BatchContract, JobReport, JobView
+
+MOST_KINDS = 1_000  # that are remembered
+MOST_APART = 0.15  # relative, of a step time, up to which two jobs are still taken to be alike
+TOLERANCE = 0.02  # of declared work, that a job may take beyond without mistrust
+_NUMBER = re.compile(r"[-_.]?\d+$")
+
+
+class Kind(NamedTuple):
+    """Jobs that are taken to be alike."""
+
+    name: str
+    contract: BatchContract
+    work_examples: float | None
+
+    @classmethod
+    def of(cls, job: JobView) -> "Kind":
+        """That of a job."""
+        spec = job.spec
+        return cls(_NUMBER.sub("", spec.name), spec.batch, spec.work_examples)
+
+
+class Shown(NamedTuple):
+    """The report of the job that held most GPUs, the latest of equal ones."""
+
+    gpus: int
+    report: JobReport
+
+
+@dataclass(frozen=True, slots=True)
+class Kinds:
+    """A value: ``updated`` with each snapshot's jobs it gives the next one."""
+
+    shown: Mapping[Kind, Shown] = field(default_factory=dict)
+    beyond: Mapping[Kind, float] = field(default_factory=dict)  # progress over declared, above 1
+
+    def updated(self, jobs: Sequence[JobView]) -> "Kinds":
+        """With what these jobs report."""
+        shown, beyond = dict(self.shown), dict(self.beyond)
+        for job in sorted(jobs, key=lambda one: one.spec.job_id):
+            if job.report is None or job.spec.adaptation is not None:
+                continue
+            kind = Kind.of(job)
+            ratio = job.report.progress_examples / (kind.work_examples or math.inf)
+            if ratio > max(1.0 + TOLERANCE, beyond.get(kind, 1.0)):
+                beyond[kind] = ratio
+            if kind not in shown or job.max_gpus_held >= shown[kind].gpus:
+                shown.pop(kind, None)  # so that the latest are the last
+                shown[kind] = Shown(job.max_gpus_held, job.report)
+        kept = dict(list(shown.items())[-MOST_KINDS:])
+        return Kinds(kept, {kind: ratio for kind, ratio in beyond.items() if kind in kept})
+
+    def overrun(self, job: JobView) -> float:
+        """What to multiply a job's declared work by: its kind has been seen to need so much."""
+        return self.beyond.get(Kind.of(job), 1.0)
+
+    def lent(self, job: JobView) -> JobView:
+        """A job with the speed that its kind has shown on more GPUs than it ever held itself.
+
+        It may then hold as many as those at once: the scale-out cap is against what is unknown. A
+        job whose own steps take another time is not of the kind, whatever it is called.
+        """
+        like = self.shown.get(Kind.of(job))
+        if job.spec.adaptation is not None or like is None or like.gpus <= job.max_gpus_held:
+            return job
+        own = job.report
+        if own is None:
+            report = replace(
+                like.report,
+                noise_scale=None,
+                progress_examples=0.0,
+                samples=0,
+                epoch=0,
+                loss=None,
+                metric=None,
+            )
+        elif _alike(own, like.report, job):
+            report = replace(
+                own, throughput=like.report.throughput, grad_by_type=like.report.grad_by_type
+            )
+        else:
+            return job
+        most = max(job.max_gpus_held, (like.gpus + 1) // 2)
+        return replace(job, report=report, max_gpus_held=most)
+
+
+def _alike(own: JobReport, like: JobReport, job: JobView) -> bool:
+    """Whether both say nearly the same of a step on what the job holds; True where it waits."""
+    at = job.allocation.placement
+    if not at.gpus:
+        return True
+    each = step_time_s(
+        stack([own.throughput, like.throughput]),
+        at.gpus,
+        at.nodes > 1,
+        own.batch_per_gpu,
+        own.accum_steps,
+        nodes=at.nodes,
+    )
+    return bool(abs(each[1] - each[0]) <= MOST_APART * each[0])

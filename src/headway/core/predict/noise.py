@@ -1,0 +1,141 @@
+"""How the noise scale of a job will go on: from what it and its like have reported so far.
+
+The gradient noise scale phi grows along a training, often a hundredfold and most of it early, and
+goodput with it; with the present phi for good a job would seem to take several times as long.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from headway.core.model.efficiency import assumed_noise_scale, efficiency
+from headway.core.model.split import fewest_passes
+from headway.core.model.throughput import UNREPORTED, stack, step_time_s
+from headway.core.predict.kinds import MOST_KINDS, Kind
+from headway.core.types import Float64, FloatArray, Int64, IntArray, JobView
+
+NODES = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0])  # shares of a job's work
+BATCHES = 12  # sizes that are tried at each
+MOST_REPORTS = 200.0  # that the mean at a node counts, so that it ages
+LEAST_REPORTS = 0.3  # near a node, below which it was not seen
+MOST_LOG = 40.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """Mean of log(phi + M0) at each node over the reports near it, and how many they are."""
+
+    mean: Float64[FloatArray, " nodes"]
+    count: Float64[FloatArray, " nodes"]
+
+    def with_report(self, share: float, value: float) -> "Seen":
+        """One more report, split between the two nodes that it lies between."""
+        mean, count = self.mean.copy(), self.count.copy()
+        right = max(int(np.searchsorted(NODES, share)), 1)
+        part = (share - NODES[right - 1]) / (NODES[right] - NODES[right - 1])
+        for node, weight in ((right - 1, 1.0 - part), (right, part)):
+            if weight > 0:
+                count[node] = min(count[node] + weight, MOST_REPORTS)
+                mean[node] += (value - mean[node]) * weight / count[node]
+        return Seen(mean, count)
+
+    @property
+    def steps(self) -> Float64[FloatArray, " steps"]:
+        """From node to node; nan where one of the two was hardly seen."""
+        known = self.count >= LEAST_REPORTS
+        return np.where(known[1:] & known[:-1], np.diff(self.mean), np.nan)
+
+
+NEVER = Seen(np.zeros(len(NODES)), np.zeros(len(NODES)))
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseCourse:
+    """A value: ``updated`` with each snapshot's jobs it gives the next one."""
+
+    seen: Mapping[Kind, Seen] = field(default_factory=dict)
+
+    def updated(self, jobs: Sequence[JobView]) -> "NoiseCourse":
+        """With what these jobs report."""
+        seen = dict(self.seen)
+        for job in jobs:
+            if job.report is not None and job.report.noise_scale is not None and self.follows(job):
+                kind = Kind.of(job)
+                before = seen.pop(kind, NEVER)  # so that the latest are the last
+                seen[kind] = before.with_report(_share(job), _level(job))
+        return NoiseCourse(dict(list(seen.items())[-MOST_KINDS:]))
+
+    @staticmethod
+    def follows(job: JobView) -> bool:
+        """Whether a job's goodput depends on its noise scale, and its end is declared."""
+        spec = job.spec
+        return bool(spec.adaptation is None and spec.batch.adapts and spec.work_examples)
+
+    def ahead(self, jobs: Sequence[JobView]) -> Float64[FloatArray, "jobs nodes"]:
+        """The noise scale of jobs that follow it, at each node; where each is now, its present.
+
+        Of a step that no job of its kind has gone, the mean of the other kinds is taken.
+        """
+        pooled = self._pooled()
+        rows = np.zeros((len(jobs), len(NODES)))
+        for row, job in enumerate(jobs):
+            seen = self.seen.get(Kind.of(job), NEVER)
+            steps = np.where(np.isnan(seen.steps), pooled, seen.steps)
+            course = np.concatenate([[0.0], np.cumsum(steps)])
+            unmeasured = job.report is None or job.report.noise_scale is None
+            first = unmeasured and seen.count[0] > 0
+            now = float(seen.mean[0]) if first else _level(job)
+            level = now + course - np.interp(_share(job), NODES, course)
+            initial = job.spec.batch.initial_batch_size
+            rows[row] = np.maximum(np.exp(np.minimum(level, MOST_LOG)) - initial, 0.0)
+        return rows
+
+    def _pooled(self) -> Float64[FloatArray, " steps"]:
+        """Mean step between nodes over all kinds that have one; 0 where none has."""
+        steps = np.array([NEVER.steps, *(seen.steps for seen in self.seen.values())])
+        known = ~np.isnan(steps)
+        total = np.where(known, steps, 0.0).sum(axis=0)
+        return np.asarray(total / np.maximum(known.sum(axis=0), 1))
+
+
+def times_over_present(
+    jobs: Sequence[JobView],
+    ahead: Float64[FloatArray, "jobs nodes"],
+    gpus: Int64[IntArray, " jobs"],
+    per_node: int,
+) -> Float64[FloatArray, "jobs nodes"]:
+    """Time that a unit of progress takes at each node, over what it takes at present.
+
+    Each at the best of some batch sizes in equal ratios, on so many GPUs.
+    """
+    contracts = [job.spec.batch for job in jobs]
+    initial = np.array([float(batch.initial_batch_size) for batch in contracts])
+    most = np.array([float(batch.max_batch_size) for batch in contracts])
+    memory = np.array([float(batch.max_batch_per_gpu) for batch in contracts])
+    passes = np.array([batch.max_accum_steps + 1.0 for batch in contracts])
+    largest = np.maximum(np.minimum(most, gpus * memory * passes), initial)
+    size = initial[:, None] * (largest / initial)[:, None] ** np.linspace(0.0, 1.0, BATCHES)
+    count = gpus[:, None].astype(np.float64)
+    m, n = fewest_passes(np.ceil(size), count, memory[:, None])
+    nodes = -(-gpus // max(per_node, 1))[:, None]
+    theta = stack([UNREPORTED if job.report is None else job.report.throughput for job in jobs])
+    step_s = step_time_s(theta[:, None, :], count, nodes > 1, m, n - 1, nodes=nodes)
+    present = [None if job.report is None else job.report.noise_scale for job in jobs]
+    now = np.array([assumed_noise_scale(phi) for phi in present])
+    phi = np.hstack([now[:, None], ahead])[:, :, None]
+    worth = efficiency(phi, initial[:, None, None], size[:, None, :])
+    best = ((size / step_s)[:, None, :] * worth).max(axis=2)
+    return np.asarray(best[:, :1] / best[:, 1:])
+
+
+def _share(job: JobView) -> float:
+    """Of its declared work, that is done."""
+    done = 0.0 if job.report is None else job.report.progress_examples
+    return min(done / (job.spec.work_examples or np.inf), 1.0)
+
+
+def _level(job: JobView) -> float:
+    """log(phi + M0), all that efficiency depends on."""
+    phi = assumed_noise_scale(None if job.report is None else job.report.noise_scale)
+    return float(np.log(phi + job.spec.batch.initial_batch_size))

@@ -1,0 +1,110 @@
+"""What is left of jobs, and their virtual clocks."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from headway.core.policy.course import Clocks, Course, courses
+from headway.core.policy.grid import Grid
+from headway.core.policy.tables import Goodputs, Places
+from headway.core.predict.foresight import Foresight
+from headway.core.predict.kinds import Kinds
+from headway.core.predict.noise import NODES, NoiseCourse
+from headway.core.types import JobView
+from headway.testing.snapshots import job, nodes, report, running, snapshot
+
+NOW_S = 3_600.0
+
+
+def at(name: str, done: float, work: float | None, *, adaptive: bool = False) -> JobView:
+    view = running(job(name, adaptive=adaptive), {"n0": 1})
+    told = replace(report(), progress_examples=done)
+    return replace(view, spec=replace(view.spec, work_examples=work), report=told)
+
+
+def course_of(*jobs: JobView, kinds: Kinds | None = None) -> Course:
+    grid = Grid.of(snapshot(nodes(4), *jobs), at_requested_size=False)
+    places = Places.of(grid.types, has_racks=False)
+    most = np.full(len(jobs), 4)
+    tables = Goodputs().updated(grid.jobs, places=places, most=most).arrays(grid.jobs, most)
+    told = Foresight().updated(grid.jobs), NoiseCourse(), kinds or Kinds()
+    return courses(grid, tables, np.full(len(jobs), 10.0), np.full(len(jobs), 1), told)
+
+
+def flat(whole: float) -> Course:
+    """One job whose progress always takes as long."""
+    one = np.ones((1, len(NODES)))
+    return Course.of(np.array([True]), np.array([0.0]), np.array([whole]), one)
+
+
+class TestCourses:
+    def test_what_is_declared_less_what_is_done(self) -> None:
+        course = course_of(at("a", 300.0, 1_000.0))
+        assert course.work_from(course.done) == pytest.approx(700.0)
+
+    def test_a_job_that_declares_nothing_is_half_way(self) -> None:
+        course = course_of(at("a", 300.0, None))
+        assert course.work_from(course.done) == pytest.approx(300.0)
+
+    def test_so_is_one_that_went_beyond_what_it_declared(self) -> None:
+        course = course_of(at("a", 1_500.0, 1_000.0))
+        assert course.work_from(course.done) == pytest.approx(1_500.0)
+
+    def test_its_like_are_taken_to_need_as_much_more(self) -> None:
+        liar = at("net-1", 3_000.0, 1_000.0)
+        kinds = Kinds().updated([liar])
+        course = course_of(at("net-2", 300.0, 1_000.0), kinds=kinds)
+        assert course.work_from(course.done) == pytest.approx(2_700.0)
+
+    def test_a_job_that_never_reported_is_as_short_as_the_shortest(self) -> None:
+        course = course_of(at("a", 0.0, 1_000.0), at("b", 0.0, 500.0), job("c"))
+        assert course.known.tolist() == [True, True, False]
+        assert course.work_from(course.done)[2] == pytest.approx(500.0)
+
+    def test_work_is_less_where_the_noise_scale_will_grow(self) -> None:
+        slow = np.linspace(1.0, 0.1, len(NODES))[None]
+        course = Course.of(np.array([True]), np.array([0.0]), np.array([1_000.0]), slow)
+        assert course.work_from(course.done)[0] < 700.0
+
+
+class TestClocks:
+    def test_a_clock_goes_on_at_the_share(self) -> None:
+        view = at("a", 0.0, 1_000.0)
+        clocks = Clocks(at_s=NOW_S - 60.0)
+        one = np.array([1.0])
+        clocks = clocks.advanced([view], NOW_S, one, np.array([5.0]), flat(1_000.0))
+        assert clocks.done([view]) == pytest.approx(300.0)
+
+    def test_at_its_end_it_stops_and_says_when_that_was(self) -> None:
+        view = at("a", 0.0, 1_000.0)
+        one, pace = np.array([1.0]), np.array([100.0])
+        clocks = Clocks(at_s=NOW_S - 60.0).advanced([view], NOW_S, one, pace, flat(1_000.0))
+        ends = NOW_S - 60.0 + 10.0
+        assert clocks.age_at_end_s([view], NOW_S, np.array([0.0])) == pytest.approx(ends)
+        later = clocks.advanced([view], NOW_S + 60, one, pace, flat(1_000.0))
+        assert later.age_at_end_s([view], NOW_S + 60, np.array([0.0])) == pytest.approx(ends)
+
+    def test_it_runs_on_if_the_job_turns_out_to_be_longer(self) -> None:
+        view = at("a", 0.0, 1_000.0)
+        one, pace = np.array([1.0]), np.array([100.0])
+        clocks = Clocks(at_s=NOW_S - 60.0).advanced([view], NOW_S, one, pace, flat(1_000.0))
+        longer = clocks.advanced([view], NOW_S + 60, one, pace, flat(20_000.0))
+        age = longer.age_at_end_s([view], NOW_S + 60, np.array([7.0]))
+        assert age == pytest.approx(NOW_S + 67.0)
+
+    def test_the_time_before_the_first_report_counts_when_its_worth_is_known(self) -> None:
+        view = replace(at("a", 0.0, 1_000.0), report=None)
+        unseen = replace(flat(1_000.0), known=np.array([False]))
+        clocks = Clocks(at_s=NOW_S - 120.0)
+        clocks = clocks.advanced([view], NOW_S - 60, np.array([2.0]), np.array([9.9]), unseen)
+        assert clocks.done([view]) == 0.0
+        clocks = clocks.advanced([view], NOW_S, np.array([4.0]), np.array([4.0]), flat(1_000.0))
+        assert clocks.done([view]) == pytest.approx(60 * 4.0 + 60 * 2.0)
+
+    def test_a_job_that_came_since_counts_from_its_coming(self) -> None:
+        view = at("a", 0.0, 1_000.0)
+        late = replace(view, spec=replace(view.spec, submitted_s=NOW_S - 10.0))
+        one = np.array([1.0])
+        clocks = Clocks(at_s=NOW_S - 60.0).advanced([late], NOW_S, one, one, flat(1_000.0))
+        assert clocks.done([late]) == pytest.approx(10.0)

@@ -1,0 +1,119 @@
+"""The market on instances with known answers, and its rules as laws."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from headway.core.errors import InvalidInputError
+from headway.core.ids import JobId
+from headway.core.policy import make
+from headway.core.policy.course import Clock, Clocks
+from headway.core.policy.headway import Headway
+from headway.core.policy.market import Market
+from headway.core.types import JobView, ReasonCode
+from headway.testing.policies import PolicyContract
+from headway.testing.snapshots import bounds, code_of, decide, job, nodes, report, running, snapshot
+
+
+class TestContract(PolicyContract):
+    @pytest.fixture
+    def policy(self) -> Headway:
+        return Headway()
+
+
+class TestContractOfFairness(PolicyContract):
+    @pytest.fixture
+    def policy(self) -> Headway:
+        return Headway(q=8.0, b=0.0)
+
+
+class TestContractByRounding(PolicyContract):
+    @pytest.fixture
+    def policy(self) -> Headway:
+        return Headway(exact_up_to_gpus=0)
+
+
+class TestContractWithSharedNodes(PolicyContract):
+    @pytest.fixture
+    def policy(self) -> Headway:
+        return Headway(avoid_interference=False)
+
+
+def rigid(name: str, *, work: float = 1e6, done: float = 0.0, gpus: int = 1) -> JobView:
+    view = job(name, adaptive=False, gpus=bounds(least=gpus, most=gpus), requested_gpus=gpus)
+    told = replace(report(), progress_examples=done)
+    return replace(view, spec=replace(view.spec, work_examples=work), report=told)
+
+
+def test_of_two_jobs_with_as_much_left_the_one_behind_its_clock_runs() -> None:
+    jobs = [rigid(name, done=8e5) for name in "ab"]
+    clocks = {JobId("a"): Clock(done=4e5), JobId("b"): Clock(done=1e6, ended_age_s=2_000.0)}
+    memory = Market(clocks=Clocks(at_s=3_600.0, each=clocks), at_s=3_600.0)
+    decision, _ = Headway().decide(snapshot(nodes(1), *jobs), memory, np.random.default_rng(0))
+    assert set(decision.allocations) == {"b"}
+
+
+def test_of_two_new_jobs_the_shorter_one_runs() -> None:
+    decision = decide(Headway(), snapshot(nodes(1), rigid("a", work=1e7), rigid("b", work=1e5)))
+    assert set(decision.allocations) == {"b"}
+
+
+def test_all_gpus_are_given_while_jobs_can_use_them() -> None:
+    jobs = [running(job(name), {}) for name in "abcdefghijkl"]
+    decision = decide(Headway(), snapshot(nodes(4, 4), *jobs))
+    assert sum(allocation.gpus for allocation in decision.allocations.values()) == 8
+
+
+def test_a_move_is_worth_its_restart() -> None:
+    """Both nodes are alike, so nothing is gained by moving, and everything stays."""
+    jobs = [running(job("a"), {"n0": 2}), running(job("b"), {"n1": 2})]
+    seen = snapshot(nodes(2, 2), *jobs)
+    decision = decide(Headway(), seen)
+    assert {code_of(decision, name) for name in "ab"} == {ReasonCode.KEPT}
+
+
+def test_a_dear_restart_keeps_a_job_where_a_cheap_one_lets_it_grow() -> None:
+    def of(restart_s: float) -> JobView:
+        view = running(job("a"), {"n0": 1})
+        told = replace(report(restart_s=restart_s), progress_examples=1e5)
+        return replace(view, spec=replace(view.spec, work_examples=1.5e5), report=told)
+
+    codes = [code_of(decide(Headway(), snapshot(nodes(4), of(s))), "a") for s in (0.3, 3_000.0)]
+    assert codes == [ReasonCode.GREW, ReasonCode.KEPT]
+
+
+def test_a_tenant_with_more_weight_is_served_first() -> None:
+    def of(name: str, tenant: str) -> JobView:
+        view = rigid(name)
+        return replace(view, spec=replace(view.spec, tenant=tenant))
+
+    seen = snapshot(nodes(1), of("a", "x"), of("b", "y"))
+    assert set(decide(Headway(tenants="y:3"), seen).allocations) == {"b"}
+    assert set(decide(Headway(tenants="x:3"), seen).allocations) == {"a"}
+
+
+def test_the_promise_is_in_the_decision() -> None:
+    decision = decide(Headway(), snapshot(nodes(4), running(job("a"), {"n0": 1})))
+    numbers = dict(decision.reasons[0].numbers)
+    assert {"rho_hat", "egalitarian_s", "finish_s", "finish_error_s"} <= set(numbers)
+    assert decision.gap is not None
+
+
+def test_a_second_job_of_a_kind_starts_where_the_first_has_come_to() -> None:
+    policy = Headway()
+    wide = running(job("net-1"), {"n0": 4, "n1": 4})
+    _, memory = policy.decide(snapshot(nodes(4, 4), wide), policy.start(), np.random.default_rng(0))
+    new = snapshot(nodes(4, 4), job("net-2"), now_s=3_660.0)
+    decision, _ = policy.decide(new, memory, np.random.default_rng(0))
+    assert next(iter(decision.allocations.values())).gpus > 1
+    alone, _ = policy.decide(new, policy.start(), np.random.default_rng(0))
+    assert next(iter(alone.allocations.values())).gpus == 1
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"), [("q", "0.5"), ("b", "-1"), ("lookahead_s", "0"), ("tenants", "x")]
+)
+def test_a_setting_without_sense_is_one_clear_line(setting: str, value: str) -> None:
+    with pytest.raises(InvalidInputError, match="tenants" if setting == "tenants" else setting):
+        make("headway", {setting: value})

@@ -1,0 +1,76 @@
+"""What the market remembers, and what it promises on instances with known answers."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from headway.core.policy.grid import Grid
+from headway.core.policy.market import LEAST_ERROR, UNKNOWN_ERROR, Market
+from headway.core.policy.promise import Promise
+from headway.core.types import JobView
+from headway.testing.snapshots import bounds, job, nodes, report, running, snapshot
+
+
+def promised(*jobs: JobView, weight: list[float] | None = None, now_s: float = 60.0) -> Promise:
+    seen = snapshot(nodes(4, 4), *jobs, now_s=now_s)
+    grid = Grid.of(seen, at_requested_size=False)
+    memory = Market().seen(seen, grid.jobs, 14_400.0)
+    each = np.array(weight or [1.0] * len(jobs))
+    promise, _, _ = memory.promised(grid, each, now_s, np.full(len(jobs), 600.0))
+    return promise
+
+
+def rigid(name: str, work: float = 1e6, done: float = 0.0) -> JobView:
+    view = running(job(name, adaptive=False, gpus=bounds(most=1)), {"n0": 1})
+    told = replace(report(), progress_examples=done)
+    return replace(view, spec=replace(view.spec, work_examples=work), report=told)
+
+
+class TestPromise:
+    def test_a_job_alone_is_promised_what_it_takes_alone(self) -> None:
+        promise = promised(rigid("a"))
+        assert promise.left_s[0] == pytest.approx(1e6 / promise.share_per_s[0])
+
+    def test_a_job_on_its_clock_has_a_rho_of_one(self) -> None:
+        on_time = promised(rigid("a")).share_per_s[0] * 60.0
+        assert promised(rigid("a", done=on_time)).rho_hat[0] == pytest.approx(1.0)
+
+    def test_who_has_not_run_is_behind_and_who_has_run_more_is_ahead(self) -> None:
+        behind, ahead = promised(rigid("a"), rigid("b", done=9e5)).rho_hat
+        assert behind > 1.0 > ahead
+
+    def test_a_larger_budget_is_an_earlier_promise(self) -> None:
+        jobs = [replace(rigid(name), allocation=job("x").allocation) for name in "abcdefghijklmnop"]
+        promise = promised(*jobs, weight=[2.0, *[1.0] * 15])
+        assert promise.egalitarian_s[0] < promise.egalitarian_s[1]
+
+    def test_nothing_known_is_a_wide_interval(self) -> None:
+        unknown, known = promised(job("a"), rigid("b")).error
+        assert unknown == UNKNOWN_ERROR
+        assert known == LEAST_ERROR
+
+    def test_an_error_of_the_fit_and_of_the_noise_scale_widen_it(self) -> None:
+        view = running(job("a"), {"n0": 1})
+        sure = replace(report(), step_error=0.0)
+        unsure = replace(report(), step_error=0.2, noise_scale_error=4_000.0)
+        errors = [promised(replace(view, report=one)).error[0] for one in (sure, unsure)]
+        assert errors[1] > 0.2 > errors[0]
+
+
+class TestMemory:
+    def test_the_usual_share_follows_slowly(self) -> None:
+        seen = snapshot(nodes(4), rigid("a"), now_s=0.0)
+        memory = Market().seen(seen, seen.jobs, 600.0)
+        assert memory.usual_share == 1.0
+        more = snapshot(nodes(4), rigid("a"), rigid("b"), now_s=600.0)
+        later = memory.seen(more, more.jobs, 600.0)
+        assert later.usual_share == pytest.approx(0.5 + 0.5 / np.e)
+
+    def test_the_last_news_is_the_last_arrival_or_end(self) -> None:
+        seen = replace(snapshot(nodes(4), rigid("a"), now_s=60.0), arrivals=1)
+        memory = Market().seen(seen, seen.jobs, 600.0)
+        calm = memory.seen(replace(seen, now_s=120.0), seen.jobs, 600.0)
+        assert (memory.news_s, calm.news_s) == (60.0, 60.0)
+        ended = calm.seen(replace(seen, now_s=180.0, departures=1), seen.jobs, 600.0)
+        assert ended.news_s == 180.0

@@ -1,0 +1,64 @@
+"""Finish times and costs of what a job may hold, by hand and as laws."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headway.core.policy.promise import Promise
+
+
+def promise(age_s: float = 100.0, left_s: float = 1_000.0, lookahead_s: float = 600.0) -> Promise:
+    one = np.array
+    return Promise(
+        age_s=one([age_s]),
+        left_s=one([left_s]),
+        egalitarian_s=one([1_100.0]),
+        share_per_s=one([2.0]),
+        error=one([0.1]),
+        lookahead_s=one([lookahead_s]),
+    )
+
+
+def finish_s(made: Promise, pace: float, delay_s: float = 0.0) -> float:
+    return float(made.finish_s(np.array([pace]), np.array([delay_s]))[0])
+
+
+class TestFinish:
+    def test_at_its_share_it_ends_as_promised(self) -> None:
+        assert finish_s(promise(), 1.0) == 1_100.0
+        assert promise().rho_hat[0] == 1.0
+
+    def test_without_gpus_it_is_a_look_ahead_late(self) -> None:
+        assert finish_s(promise(), 0.0) == 1_700.0
+
+    def test_twice_the_share_gains_a_look_ahead(self) -> None:
+        assert finish_s(promise(), 1.5) == 800.0
+
+    def test_a_job_that_ends_within_it_ends_when_it_ends(self) -> None:
+        assert finish_s(promise(), 4.0) == 350.0
+
+    def test_a_restart_is_lost(self) -> None:
+        assert finish_s(promise(), 1.0, 60.0) == 1_160.0
+        assert finish_s(promise(), 4.0, 60.0) == 410.0
+
+    @given(st.floats(0, 50), st.floats(0, 50), st.floats(0, 500), st.floats(1, 1e5))
+    def test_more_goodput_and_less_delay_are_never_worse(
+        self, pace: float, more: float, delay_s: float, left_s: float
+    ) -> None:
+        made = promise(left_s=left_s)
+        now = finish_s(made, pace, delay_s)
+        assert finish_s(made, pace + more, delay_s) <= now + 1e-6
+        assert finish_s(made, pace, delay_s / 2) <= now + 1e-6
+
+
+class TestCost:
+    def test_it_is_the_issue_of_slowdown_and_length(self) -> None:
+        made = promise()
+        cost = made.cost(np.array([2_200.0]), b=0.5, q=2.0)
+        assert cost[0] == pytest.approx((1_100 / 3_600) ** 0.5 * 4.0)
+
+    def test_with_b_and_q_of_one_all_seconds_count_alike(self) -> None:
+        made = promise()
+        late, later = (float(made.cost(np.array([t]), b=1.0, q=1.0)[0]) for t in (1_200, 1_300))
+        assert late - later == pytest.approx(-100 / 3_600)

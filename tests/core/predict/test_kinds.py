@@ -1,0 +1,88 @@
+"""What a job is lent of what its kind has shown, and what it is not."""
+
+from dataclasses import replace
+
+from headway.core.predict.kinds import Kind, Kinds
+from headway.core.types import JobView
+from headway.testing.snapshots import job, report, running
+
+
+def working(view: JobView, work: float) -> JobView:
+    return replace(view, spec=replace(view.spec, work_examples=work))
+
+
+def shown(name: str = "net-1", *, gpus: int = 8) -> JobView:
+    return running(job(name), {"n0": gpus})
+
+
+class TestKind:
+    def test_a_number_at_the_end_makes_no_other_kind(self) -> None:
+        assert Kind.of(job("net-1")) == Kind.of(job("net-22")) == Kind.of(job("net"))
+
+    def test_another_name_work_or_contract_does(self) -> None:
+        kinds = {
+            Kind.of(job("net-1")),
+            Kind.of(job("web-1")),
+            Kind.of(working(job("net-1"), 5.0)),
+            Kind.of(job("net-1", adaptive=False)),
+        }
+        assert len(kinds) == 4
+
+
+class TestLent:
+    def test_a_new_job_knows_the_speed_and_may_hold_what_its_kind_held(self) -> None:
+        lent = Kinds().updated([shown()]).lent(job("net-2"))
+        assert lent.report is not None
+        assert lent.report.throughput == report().throughput
+        assert lent.report.progress_examples == 0.0
+        assert 2 * lent.max_gpus_held == 8
+
+    def test_it_is_not_lent_the_noise_scale_of_another_time_of_a_training(self) -> None:
+        lent = Kinds().updated([shown()]).lent(job("net-2"))
+        assert lent.report is not None
+        assert lent.report.noise_scale is None
+
+    def test_a_job_of_another_kind_is_lent_nothing(self) -> None:
+        other = job("web-2")
+        assert Kinds().updated([shown()]).lent(other) == other
+
+    def test_what_a_job_knows_of_as_many_gpus_itself_is_its_own(self) -> None:
+        own = shown("net-2", gpus=8)
+        assert Kinds().updated([shown(gpus=8)]).lent(own) is own
+
+    def test_a_job_whose_steps_take_another_time_is_not_of_the_kind(self) -> None:
+        own = shown("net-2", gpus=2)
+        assert own.report is not None
+        slower = replace(own.report.throughput, beta_grad_s=10 * own.report.throughput.beta_grad_s)
+        slow = replace(own, report=replace(own.report, throughput=slower))
+        assert Kinds().updated([shown()]).lent(slow) is slow
+
+    def test_a_job_that_agrees_is_lent_the_fit_of_more_gpus(self) -> None:
+        wide = shown()
+        assert wide.report is not None
+        fit = replace(wide.report.throughput, alpha_node_s=0.7)
+        kinds = Kinds().updated([replace(wide, report=replace(wide.report, throughput=fit))])
+        lent = kinds.lent(shown("net-2", gpus=2))
+        assert lent.report is not None
+        assert lent.report.throughput == fit
+
+    def test_the_job_that_held_most_is_remembered(self) -> None:
+        kinds = Kinds().updated([shown(gpus=8)]).updated([shown("net-3", gpus=2)])
+        assert 2 * kinds.lent(job("net-2")).max_gpus_held == 8
+
+
+class TestOverrun:
+    def at(self, progress: float) -> JobView:
+        view = working(shown(), 100.0)
+        assert view.report is not None
+        return replace(view, report=replace(view.report, progress_examples=progress))
+
+    def test_a_kind_that_keeps_its_word_is_taken_at_it(self) -> None:
+        assert Kinds().updated([self.at(100.0)]).overrun(self.at(0.0)) == 1.0
+
+    def test_a_kind_that_went_beyond_it_is_not(self) -> None:
+        kinds = Kinds().updated([self.at(300.0)]).updated([self.at(50.0)])
+        assert kinds.overrun(self.at(0.0)) == 3.0
+
+    def test_of_one_that_declares_nothing_nothing_is_held_against(self) -> None:
+        assert Kinds().updated([shown()]).overrun(shown()) == 1.0

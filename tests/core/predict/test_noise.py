@@ -1,0 +1,81 @@
+"""The course of a noise scale: what is learned, what is forecast, and what it is worth."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headway.core.predict.noise import NODES, NoiseCourse, times_over_present
+from headway.core.types import JobView
+from headway.testing.snapshots import job, running
+
+WORK = 1e6
+
+
+def at(name: str, share: float, noise_scale: float | None) -> JobView:
+    view = running(job(name), {"n0": 2})
+    assert view.report is not None
+    told = replace(view.report, progress_examples=share * WORK, noise_scale=noise_scale)
+    return replace(view, spec=replace(view.spec, work_examples=WORK), report=told)
+
+
+def grown(name: str) -> NoiseCourse:
+    """What a job has told whose noise scale grew a hundredfold."""
+    course = NoiseCourse()
+    for share in NODES.tolist():
+        course = course.updated([at(name, share, 1e2 * 1e2**share)])
+    return course
+
+
+class TestCourse:
+    def test_a_second_job_is_expected_to_go_the_way_of_the_first(self) -> None:
+        ahead = grown("net-1").ahead([at("net-2", 0.0, 100.0)])[0]
+        assert ahead[-1] == pytest.approx(1e4, rel=0.01)
+        assert (np.diff(ahead) > 0).all()
+
+    def test_it_goes_through_what_the_job_reports_now(self) -> None:
+        ahead = grown("net-1").ahead([at("net-2", 0.2, 5_000.0)])[0]
+        assert ahead[list(NODES).index(0.2)] == pytest.approx(5_000.0)
+
+    def test_with_nothing_seen_it_stays_as_it_is(self) -> None:
+        ahead = NoiseCourse().ahead([at("net-2", 0.3, 700.0)])[0]
+        assert ahead == pytest.approx(700.0)
+
+    def test_another_kind_tells_of_the_steps_that_its_own_has_not_gone(self) -> None:
+        ahead = grown("web-1").ahead([at("net-2", 0.0, 100.0)])[0]
+        assert ahead[-1] > 1e3
+
+    def test_a_job_without_an_estimate_begins_where_its_kind_began(self) -> None:
+        ahead = grown("net-1").ahead([at("net-2", 0.0, None)])[0]
+        assert ahead[0] == pytest.approx(100.0, rel=0.01)
+
+    def test_a_job_that_declares_no_end_or_adapts_nothing_does_not_follow_it(self) -> None:
+        assert not NoiseCourse.follows(job("net-1"))
+        fixed = job("net-1", adaptive=False)
+        assert not NoiseCourse.follows(replace(fixed, spec=replace(fixed.spec, work_examples=WORK)))
+        assert NoiseCourse.follows(at("net-1", 0.0, None))
+
+    @given(st.lists(st.tuples(st.floats(0, 3), st.floats(0, 1e30)), max_size=8))
+    def test_it_is_finite_and_never_negative(self, told: list[tuple[float, float]]) -> None:
+        course = NoiseCourse()
+        for share, noise_scale in told:
+            course = course.updated([at("net-1", share, noise_scale)])
+        ahead = course.ahead([at("net-2", share, phi) for share, phi in told] or [job("net-2")])
+        assert np.isfinite(ahead).all()
+        assert (ahead >= 0).all()
+
+
+class TestTimesOverPresent:
+    def test_they_are_one_at_the_present_noise_scale(self) -> None:
+        jobs = [at("net-1", 0.1, 300.0)]
+        slow = times_over_present(jobs, np.full((1, len(NODES)), 300.0), np.array([4]), 4)
+        assert slow == pytest.approx(1.0)
+
+    def test_they_fall_as_it_grows(self) -> None:
+        jobs = [at("net-1", 0.0, 10.0)]
+        ahead = np.array([10.0 * 10.0 ** np.arange(len(NODES))])
+        slow = times_over_present(jobs, ahead, np.array([8]), 4)[0]
+        assert (np.diff(slow) <= 1e-12).all()
+        assert slow[-1] < 0.5
