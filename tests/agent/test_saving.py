@@ -97,5 +97,8 @@ def test_what_comes_last_is_restored_last(tmp_path: Path) -> None:
     saver = Saver(CheckpointStore(tmp_path), Exchange(0, 1), first=True)
     saver.register("optimizer", Part("optimizer"), last=True)
     saver.register("scheduler", Part("scheduler"))
-    saver.load({"optimizer": {}, "scheduler": {}})
+    states: dict[str, dict[str, Any]] = {"optimizer": {}, "scheduler": {}}
+    saver.load(states, of=lambda name, state: True)
     assert restored == ["scheduler", "optimizer"]
+    saver.load(states, of=lambda name, state: name == "optimizer")
+    assert restored == ["scheduler", "optimizer", "optimizer"]

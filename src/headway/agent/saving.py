@@ -1,5 +1,6 @@
 """What a checkpoint of a job holds, and how the parts of a training script find their state."""
 
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
@@ -87,10 +88,18 @@ class Saver:
         self._logged = len(self._log.lines())
         return fresh + self._told(len(self.epochs)) if saved else fresh
 
-    def load(self, parts: dict[str, dict[str, Any]]) -> None:
-        """Give every part its state, in the order in which a start does."""
-        for name in sorted(self._parts, key=lambda name: name in self._last):
-            self._parts[name].load_state_dict(parts[name])
+    def load(
+        self, parts: dict[str, dict[str, Any]], *, of: Callable[[str, dict[str, Any]], bool]
+    ) -> None:
+        """Give those parts their state of which this is true, in the order in which a start does.
+
+        The others are not touched: what is loaded is not always kept as it was, such as moments of
+        another precision than their parameters'.
+        """
+        own = self.parts()
+        for name in sorted(own, key=lambda name: name in self._last):
+            if of(name, own[name]):
+                self._parts[name].load_state_dict(parts[name])
 
     def release(self) -> None:
         """Forget the loaded tensors once everything is restored."""

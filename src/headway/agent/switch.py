@@ -161,7 +161,7 @@ def _become(walker: Walker, context: Context, plan: SwitchPlan, gathered: dict[s
         walker.meter.reads(walker.loader.samples)
     if shared is not None:
         if not context.first:
-            saver.load(shared.state)
+            saver.load(shared.state, of=shared.differs)
         _compare(saver, exchange, shared.kept)
         for replica in walker.replicas:
             replica.synchronise(same=True)
