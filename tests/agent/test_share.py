@@ -62,6 +62,8 @@ def test_newcomers_get_all_and_others_what_they_lack(stage: Maker) -> None:
         assert shared.state["optimizer"]["groups"] == [(0.1, 7)]
         assert shared.state["model"]["weight"] is place, "in place"
         lacked = {("model", "count")}
+        changed = [name for name in own if shared.differs(name, shared.state[name])]
+        assert changed == [["model"], ["model", "optimizer"]][worker >= 2]
         assert set(shared.kept) == (set() if worker >= 2 else set(at_paths(own)) - lacked)
         spoiled = copy.deepcopy(shared.state["model"])
         spoiled["half"][worker % 3] += worker == 3

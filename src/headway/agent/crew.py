@@ -171,14 +171,19 @@ class Crew:
     def broken(self) -> bool:
         """One has failed of itself; the others would wait for it for ever.
 
-        While a crew yields, those who are a little late may trip over those who have left.
+        While a crew yields, those who are a little late may trip over those who have left; and who
+        is killed then, or crashes on its way out, costs no more than a restart.
         """
         if self.falling_back or self.crossing:
             return False
         left = any(worker.code == YIELDED for worker in self.workers)
-        if self.asked and (left or self.forced):
+        if self.asked and (left or self.forced or self._killed):
             return False
         return left or any(worker.bad for worker in self.workers)
+
+    @property
+    def _killed(self) -> bool:
+        return any(worker.code is not None and worker.code < 0 for worker in self.workers)
 
     def condemn(self) -> None:
         """Kill the others of a broken crew."""
@@ -201,7 +206,7 @@ class Crew:
             return Verdict.YIELDED
         if self.condemned:
             return Verdict.FAILED
-        if self.asked and (self.forced or YIELDED in codes):
+        if self.asked and (self.forced or YIELDED in codes or self._killed):
             return Verdict.YIELDED
         return Verdict.FINISHED if codes == {0} else Verdict.FAILED
 

@@ -1,5 +1,6 @@
 """What a checkpoint of a job holds, and how the parts of a training script find their state."""
 
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
@@ -97,10 +98,18 @@ class Saver:
         self._logged = len(self._log.lines())
         return fresh + self._told(len(self.epochs)) if saved else fresh
 
-    def load(self, parts: dict[str, dict[str, Any]]) -> None:
-        """Give every part its state, in the order in which a start does."""
-        for name in sorted(self._parts, key=lambda name: name in self._last):
-            self._parts[name].load_state_dict(parts[name])
+    def load(
+        self, parts: dict[str, dict[str, Any]], *, of: Callable[[str, dict[str, Any]], bool]
+    ) -> None:
+        """Give those parts their state of which this is true, in the order in which a start does.
+
+        The others are not touched: what is loaded is not always kept as it was, such as moments of
+        another precision than their parameters'.
+        """
+        own = self.parts()
+        for name in sorted(own, key=lambda name: name in self._last):
+            if of(name, own[name]):
+                self._parts[name].load_state_dict(parts[name])
 
     def release(self) -> None:
         """Forget the loaded tensors once everything is restored."""
@@ -122,18 +131,21 @@ class Saver:
         """The state of everything registered, on this worker."""
         return {name: part.state_dict() for name, part in self._parts.items()}
 
-    def write(self, state: dict[str, Any]) -> tuple[EpochCount, ...]:
-        """What was gathered, with the parts; the epochs that are safe now and were not before."""
-        fresh = self.settled()
-        self._store.save(self._whole(state))
-        return fresh + self._told(len(self.epochs))
+    def save(self, state: dict[str, Any], *, wait: bool) -> tuple[EpochCount, ...]:
+        """What was gathered, with the parts; the epochs that are safe now and were not before.
 
-    def begin(self, state: dict[str, Any]) -> tuple[EpochCount, ...]:
-        """The same while training goes on: a copy of this moment is written by a thread."""
-        fresh = self.settled()
-        copy = snapshot(self._whole(state))
-        self._writing = self._writer.submit(self._store.save, copy), len(self.epochs)
-        return fresh
+        All workers call it, worker 0 writes. Without ``wait`` training goes on meanwhile: a copy of
+        this moment is written by a thread.
+        """
+        fresh, whole = self.settled(), self._whole(state)
+        if not self._first:
+            return ()
+        if not wait:
+            copy = snapshot(whole)
+            self._writing = self._writer.submit(self._store.save, copy), len(self.epochs)
+            return fresh
+        self._store.save(whole)
+        return fresh + self._told(len(self.epochs))
 
     def _whole(self, state: dict[str, Any]) -> dict[str, Any]:
         return state if "parts" in state else {**state, "parts": self.parts()}

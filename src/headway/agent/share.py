@@ -45,6 +45,11 @@ class Shared:
     told: Any  # what else worker 0 had to say
     kept: dict[Path, int]  # checksums of the tensors that were held and not received
 
+    def differs(self, name: str, part: Any) -> bool:
+        """Whether this part of the state is not what this worker had before."""
+        whole = at_paths(part, (name,)).keys() <= self.kept.keys()
+        return not whole or spelled(part) != spelled(self.state[name])
+
 
 def share(state: Any, group: Group, told: Any) -> Shared:
     """A collective: the state of worker 0. Tensors of the same kind are overwritten in place."""
@@ -73,8 +78,8 @@ def fingerprint(name: str, part: Any, known: dict[Path, int]) -> int:
     tensors = at_paths(part, (name,))
     fresh = [path for path in tensors if path not in known]
     sums = known | dict(zip(fresh, checksums(tensors[path] for path in fresh), strict=True))
-    spelled = f"{_spelled(part)}{[sums[path] for path in tensors]}"
-    return int.from_bytes(hashlib.sha256(spelled.encode()).digest()[:8], "little") >> 2
+    text = f"{spelled(part)}{[sums[path] for path in tensors]}"
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little") >> 2
 
 
 def checksums(tensors: Iterable[Tensor]) -> list[int]:
@@ -107,14 +112,14 @@ def _weights(size: int, device: torch.device) -> Tensor:
     return torch.arange(1, 2 * size, 2, device=device)
 
 
-def _spelled(value: Any) -> str:
+def spelled(value: Any) -> str:
     """Plain values as they are, of tensors the kind."""
     if isinstance(value, Tensor):
         return f"{value.dtype}{tuple(value.shape)}"
     if isinstance(value, dict):
-        return f"{{{','.join(f'{key!r}:{_spelled(value[key])}' for key in keys_of(value))}}}"
+        return f"{{{','.join(f'{key!r}:{spelled(value[key])}' for key in keys_of(value))}}}"
     if isinstance(value, list | tuple):
-        return f"[{','.join(_spelled(inner) for inner in value)}]"
+        return f"[{','.join(spelled(inner) for inner in value)}]"
     return repr(value)
 
 

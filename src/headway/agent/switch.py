@@ -64,9 +64,9 @@ class Walker(Protocol):
 def movable(walker: Walker) -> bool:
     """Whether this worker could become one of another generation."""
     own_groups = dist.is_initialized() and len(dist.distributed_c10d._world.pg_map) > 1
-    can = walker.context.plan is not None and not own_groups
-    kept = walker.loader is None or walker.loader.movable
-    return can and kept and all(replica.movable for replica in walker.replicas)
+    loader_can = walker.loader is None or walker.loader.movable
+    can = walker.context.plan is not None and not own_groups and loader_can
+    return can and all(replica.movable for replica in walker.replicas)
 
 
 def ordered(walker: Walker, generation: int) -> SwitchPlan | None:
@@ -162,7 +162,7 @@ def _become(walker: Walker, context: Context, plan: SwitchPlan, gathered: dict[s
         walker.meter.reads(walker.loader.samples)
     if shared is not None:
         if not context.first:
-            saver.load(shared.state)
+            saver.load(shared.state, of=shared.differs)
         _compare(saver, exchange, shared.kept)
         for replica in walker.replicas:
             replica.synchronise(same=True)
