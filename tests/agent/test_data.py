@@ -35,19 +35,24 @@ class Driver:
         self.halve_every, self.steps = 0, 0
         self.ended, self._left, self._made = 0, steps, list[Pass]()
         self._loader = loader
+        self._began: tuple[Split, int] | None = None
         loader.drive(self)
 
     def begin_pass(self, one: Pass) -> None:
         self._made = [*self._made, one] if one.index else [one]
+        self._began = self._began or (self.split, self.halve_every)
 
-    def end_pass(self, one: Pass) -> None:
-        if one.last:
-            self._loader.made(self._made)
-            self.position += one.step_size
-            self.steps += 1
-            self._left -= 1
-            if self._left == 0:
-                raise YieldedError
+    def end_pass(self, one: Pass) -> bool:
+        if not one.last:
+            return False
+        self._loader.made(self._made)
+        self.position += one.step_size
+        self.steps += 1
+        self._left -= 1
+        if self._left == 0:
+            raise YieldedError
+        before, self._began = self._began, (self.split, self.halve_every)
+        return before != self._began
 
     def end_epoch(self) -> None:
         self.ended += 1

@@ -5,6 +5,7 @@ fetched when it yielded is read again by whoever goes on.
 """
 
 from collections.abc import Iterator
+from itertools import tee
 from typing import Any, Protocol, final
 
 import numpy as np
@@ -26,6 +27,9 @@ from headway.agent.rng import seed_of
 from headway.core.types import Int64, IntArray
 
 Counts = NDArray[np.int32]
+_AT_ONCE = 4096  # indices made ready for the sampler
+_MOST_RANGES = 1024
+_NOTHING = (-1, -1)
 _STAND_INS = 2  # samples that an idle worker computes on for nothing; normalisation needs two
 
 
@@ -57,8 +61,9 @@ class Driver(Protocol):
 
     def begin_pass(self, one: Pass) -> None: ...
 
-    def end_pass(self, one: Pass) -> None:
-        """The script asks for the next pass; does not return where the worker yields."""
+    def end_pass(self, one: Pass) -> bool:
+        """The script asks for the next pass. Says whether the passes after this one have another
+        shape from here on; does not return where the worker yields."""
         ...
 
     def end_epoch(self) -> None: ...
@@ -79,9 +84,8 @@ class ElasticLoader:
         everything = len(dataset)
         dropped = everything % initial_batch_size if source.drop_last else 0
         self.samples = everything - dropped  # read in an epoch
-        self.counts: Counts = np.zeros(
-            everything, dtype=np.int32
-        )  # reads in this epoch by this worker
+        self._counts: Counts = np.zeros(everything, dtype=np.int32)
+        self._made = [_NOTHING]  # ranges of positions that are not in them yet, after a first one
         self._order: tuple[int, Int64[IntArray, " samples"]] | None = None
         self._driver: Driver | None = None
 
@@ -99,20 +103,38 @@ class ElasticLoader:
     def __iter__(self) -> Iterator[Any]:
         driver = self._driven()
         while driver.position < self.samples:
-            split, halve_every = driver.split, driver.halve_every
-            batches = iter(self._fetcher())
-            for one in self._passes():
+            ahead, passes = tee(self._passes())
+            batches = iter(self._fetcher(ahead))
+            for one in passes:
                 driver.begin_pass(one)
                 yield next(batches)
-                driver.end_pass(one)
-                if one.last and (driver.split, driver.halve_every) != (split, halve_every):
+                if driver.end_pass(one):
                     break
         driver.end_epoch()
 
     def made(self, step: list[Pass]) -> None:
         """A step was really made with these passes of this worker: count what was read."""
         for one in step:
-            self.counts[self._in_order()[one.start : one.stop]] += 1  # no index comes twice
+            if one.start == self._made[-1][1]:
+                self._made[-1] = self._made[-1][0], one.stop
+            else:
+                self._made.append((one.start, one.stop))
+        if len(self._made) > _MOST_RANGES:
+            self._count()
+
+    def _count(self) -> None:
+        if len(self._made) == 1:
+            return
+        order = self._in_order()
+        for start, stop in self._made[1:]:
+            self._counts[order[start:stop]] += 1  # no index comes twice
+        self._made = [_NOTHING]
+
+    @property
+    def counts(self) -> Counts:
+        """How often this worker has read each sample in this epoch; may be written to."""
+        self._count()
+        return self._counts
 
     def read_range(self, counts: Counts) -> tuple[int, int]:
         """How often the samples of this epoch were read, at least and at most."""
@@ -123,7 +145,7 @@ class ElasticLoader:
         epoch = self._driven().epoch
         if self._order is None or self._order[0] != epoch:
             order = epoch_order(
-                self.counts.size, epoch=epoch, seed=self.seed, shuffled=self._shuffled
+                self._counts.size, epoch=epoch, seed=self.seed, shuffled=self._shuffled
             )
             self._order = epoch, order[: self.samples]
         return self._order[1]
@@ -142,17 +164,20 @@ class ElasticLoader:
 
     def _batches(self, passes: Iterator[Pass]) -> Iterator[list[int]]:
         order = self._in_order()
+        first, ready = 0, order[:_STAND_INS].tolist()
         for one in passes:
-            read = order[one.start : one.stop]
-            yield (read if one.samples else order[:_STAND_INS]).tolist()
+            if one.stop > first + len(ready):
+                first = one.start
+                ready = order[first : max(one.stop, first + _AT_ONCE)].tolist()
+            yield ready[one.start - first : one.stop - first] or order[:_STAND_INS].tolist()
 
-    def _fetcher(self) -> DataLoader[Any]:
+    def _fetcher(self, passes: Iterator[Pass]) -> DataLoader[Any]:
         """The user's DataLoader with our batches in place of its own."""
         source, driver = self._source, self._driven()
         seed = seed_of(self.seed, driver.epoch, driver.position, self._worker)
         return DataLoader(
             source.dataset,
-            batch_sampler=_Batches(self._batches(self._passes())),
+            batch_sampler=_Batches(self._batches(passes)),
             num_workers=source.num_workers,
             collate_fn=source.collate_fn,
             pin_memory=source.pin_memory,

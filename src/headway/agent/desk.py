@@ -19,6 +19,7 @@ from headway.core.types import BatchChange, ChangeCode, JobReport
 from headway.protocol.messages import EpochCount, WorkerNews
 
 # what a log needs to be replayed, and nobody else to know: that the job starts is known
+MOST_LOSSES = 256  # kept one by one
 _NO_NEWS = frozenset({ChangeCode.BEGAN, ChangeCode.MEASURING})
 
 
@@ -43,8 +44,9 @@ class Desk:
         self._reported_s = time.perf_counter()
         self._loss: Tensor | float = 0.0
         self._losses = 0
-        self._recent: Tensor | float = 0.0  # since the last exchange
-        self._recents = 0
+        self._recent: list[Tensor | float] = []  # since the last exchange, not in the sum yet
+        self._taken: Tensor | float = 0.0  # of these, where they became too many
+        self._takens = 0
 
     def stepped(self) -> None:
         """All workers have made a step; the first time, that is news."""
@@ -54,11 +56,17 @@ class Desk:
         self._reporter.send(WorkerNews(stepped=True))
 
     def hear_loss(self, loss: Tensor | float | None) -> None:
-        """Add up on the device: the host does not wait."""
+        """Kept on the device: the host does not wait."""
         if loss is not None:
-            value = loss.detach() if isinstance(loss, Tensor) else loss
-            self._loss, self._losses = self._loss + value, self._losses + 1
-            self._recent, self._recents = self._recent + value, self._recents + 1
+            self._recent.append(loss.detach() if isinstance(loss, Tensor) else loss)
+            if len(self._recent) == MOST_LOSSES:
+                self._add_up()
+
+    def _add_up(self) -> None:
+        total, heard = sum(self._recent), len(self._recent)
+        self._recent = []
+        self._loss, self._losses = self._loss + total, self._losses + heard
+        self._taken, self._takens = self._taken + total, self._takens + heard
 
     def saved(self, epochs: tuple[EpochCount, ...]) -> None:
         """A checkpoint is written, and these epochs with it."""
@@ -67,8 +75,9 @@ class Desk:
 
     def take_loss(self) -> list[float]:
         """Sum and count of the losses heard since this was last called. The host waits for them."""
-        taken = [float(self._recent), float(self._recents)]
-        self._recent, self._recents = 0.0, 0
+        self._add_up()
+        taken = [float(self._taken), float(self._takens)]
+        self._taken, self._takens = 0.0, 0
         return taken
 
     def logged_samples(self) -> int:
@@ -99,6 +108,7 @@ class Desk:
         fit, errors = tuner.fit, tuner.step_errors(split)
         if not isfinite(fit.error):
             return
+        self._add_up()
         loss = float(self._loss) / self._losses if self._losses else None
         self._loss, self._losses = 0.0, 0
         report = JobReport(

@@ -30,6 +30,7 @@ from headway.protocol.environment import YIELDED
 from headway.protocol.messages import EpochCount
 
 MOST_STEPS = 256  # between two exchanges
+FLAG_S = 0.005  # between two looks at the flag, about
 
 
 @final
@@ -69,7 +70,11 @@ class Loop:
         self._pass: Pass | None = None
         self._made: list[Pass] = []  # this worker's passes of the present step
         self._stepped = False  # job.step was called in this pass
+        self.last_pass = True  # or between steps
+        self._accumulates = True  # as far as optimizers and replicas were told
         self._until_exchange = 1
+        self._alone = context.workers == 1  # needs no exchange to learn that it is to yield
+        self._flag_every = 1  # steps between two looks at the flag
         self._exchanged_samples = self.cursor.samples
         self.steering = Steering(orders, context.workers, self.tuner, self.meter)
         self._resume()
@@ -123,10 +128,6 @@ class Loop:
     def position(self) -> int:
         return self.cursor.position
 
-    @property
-    def last_pass(self) -> bool:
-        return self._pass is None or self._pass.last
-
     def scale(self) -> LearningRateScale:
         """For the present step, or the next one between steps."""
         size = self.split.batch_size if self._pass is None else self._pass.step_size
@@ -147,11 +148,13 @@ class Loop:
         """The loader hands out a pass."""
         if one.index == 0:
             self._made = []
-        self._pass, self._stepped = one, False
-        for optimizer in self.optimizers:
-            optimizer.begin_pass(one.index)
-        for replica in self.replicas:
-            replica.require_backward_grad_sync = one.last
+        self._pass, self._stepped, self.last_pass = one, False, one.last
+        if one.passes > 1 or self._accumulates:
+            self._accumulates = one.passes > 1
+            for optimizer in self.optimizers:
+                optimizer.begin_pass(one.index)
+            for replica in self.replicas:
+                replica.require_backward_grad_sync = one.last
         self.meter.begin_pass(one)
 
     def step(self, loss: Tensor | float | None) -> None:
@@ -163,28 +166,31 @@ class Loop:
         self._made.append(one)
         if one.samples:
             self.desk.hear_loss(loss)
-        if not one.last:
+        if not self.last_pass:
             return
         self.loader.made(self._made)
         cursor.position += one.step_size
         cursor.samples += one.step_size
         cursor.progress_examples += self.steering.worth(one.step_size)
 
-    def end_pass(self, one: Pass) -> None:
-        """The script asks for the next pass."""
+    def end_pass(self, one: Pass) -> bool:
+        """The script asks for the next pass: has what follows another shape?"""
         if not self._stepped:
             raise MisuseError("job.step(loss=...) is missing at the end of the loop over batches")
         self.meter.end_pass(one)
-        if not one.last:
-            return
-        self.meter.end_step(one)
+        if not self.last_pass:
+            return False
         self._pass = None
-        old = self.split
-        self._changed(old, self.steering.after_step(self.cursor.samples))
+        before = self.steering.course
+        turn = self.steering.after_step(self.cursor.samples)
+        if turn is not None:
+            self._changed(before.split, turn)
         self._until_exchange -= 1
-        alone = self.context.workers == 1
-        if self._until_exchange <= 0 or (alone and self._flag.raised()):
+        looks = self._alone and self._until_exchange % self._flag_every == 0
+        if self._until_exchange <= 0 or (looks and self._flag.raised()):
             self._boundary()
+        after = self.steering.course
+        return after is not before and after.differs_from(before)
 
     def end_epoch(self) -> None:
         """Every sample of the epoch is read: count how often."""
@@ -234,6 +240,7 @@ class Loop:
         self.meter.add(norms)
         wish = agreed.wish
         self._until_exchange, self.meter.every = wish.exchange_every, wish.measure_every
+        self._flag_every = max(int(FLAG_S / EVERY_S * wish.exchange_every), 1)
         self.desk.stepped()
         old, samples = self.split, self.cursor.samples
         chosen = Split(wish.batch_size, self.context.workers, wish.batch_per_gpu)

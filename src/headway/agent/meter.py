@@ -57,9 +57,11 @@ class Meter:
     ) -> None:
         self.probe = GradientProbe(workers)
         self.noise = NoiseScale(horizon_examples=HORIZON * initial_batch_size)
-        self.history = History()
         self.every = _APART_AT_FIRST  # one step in so many is measured; agreed among the workers
-        self.step_s: float | None = None
+        self._history = History()
+        self._step_s: float | None = None
+        self._lapping = False  # this step is one of which next to nothing is asked
+        self._lap_size = 0  # samples of such a step
         self._workers = workers
         self._halves = halves and workers == 1
         self._halving = self._halves  # where there are several passes anyway, none is added
@@ -74,9 +76,22 @@ class Meter:
 
     def restart(self) -> None:
         """Steps have another shape from here on."""
+        self._take_laps()
         self._watch.restart()
         self.probe.forget_previous()
-        self.step_s = None
+        self._step_s = None
+
+    @property
+    def step_s(self) -> float | None:
+        """Seconds of a step as they are now; None: not known yet."""
+        self._take_laps()
+        return self._step_s
+
+    @property
+    def history(self) -> History:
+        """All steps that were timed."""
+        self._take_laps()
+        return self._history
 
     def reads(self, samples: int) -> None:
         """The training data set has so many samples."""
@@ -84,6 +99,10 @@ class Meter:
 
     def begin_pass(self, one: Pass) -> None:
         turn = self.steps % self.every
+        if turn > 1 and one.passes == 1 == self._workers and self._watch.begin_lap():
+            self._begin_lap(one)
+            return
+        self._lapping = False
         differences = self._workers == 1 and one.passes == 1 and not self._halves
         measured = turn == 0 or (turn == 1 and differences)
         self._halving = self._halves and (one.halved or one.passes == 1)
@@ -98,10 +117,33 @@ class Meter:
         self._watch.begin_pass(one.index)
 
     def end_pass(self, one: Pass) -> None:
+        if self._lapping:
+            self._watch.end_lap()
+            self.steps += 1
+            return
         self._watch.end_pass(last=one.last)
+        if one.last:
+            self._end_step(one)
 
-    def end_step(self, one: Pass) -> None:
-        """After the last pass of a step."""
+    def _begin_lap(self, one: Pass) -> None:
+        """Most steps of a worker alone: nothing is measured but the time, which is taken down."""
+        if not self._lapping:
+            self._lapping = True
+            self.probe.rest()
+        if one.step_size != self._lap_size:
+            self._take_laps()
+            self._lap_size = one.step_size
+
+    def _take_laps(self) -> None:
+        laps_s = self._watch.take_laps()
+        if not laps_s:
+            return
+        for lap_s in laps_s:
+            self._step_s = _smoothed(self._step_s, lap_s)
+        shape = Shape(self._workers, self._nodes, self._lap_size, 0, self._gpu_type)
+        self._history.add_all(shape, zip(laps_s, laps_s, strict=True))
+
+    def _end_step(self, one: Pass) -> None:
         self.probe.end_step()
         self.steps += 1
         taken = self._watch.step(
@@ -113,7 +155,7 @@ class Meter:
         if one.halved and self.step_s is not None:  # costs another start of a pass
             self._costs(step_s - self.step_s)
         elif not one.halved:
-            self.step_s = _smoothed(self.step_s, step_s)
+            self._step_s = _smoothed(self.step_s, step_s)
         per_gpu = -(-one.step_size // (self._workers * one.passes))
         shape = Shape(self._workers, self._nodes, per_gpu, one.passes - 1, self._gpu_type)
         self.history.add(shape, grad_s=grad_s, step_s=step_s)
@@ -176,7 +218,7 @@ class Meter:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.noise = NoiseScale.restored(state["noise"])
-        self.history.load_state_dict(state["timing"])
+        self._history.load_state_dict(state["timing"])
         self.steps = state["steps"]  # so that the same steps are halved as without a restart
         self._squared_norm = Mean(**state["squared_norm"])
 

@@ -7,7 +7,8 @@ it is reckoned from is agreed.
 """
 
 from dataclasses import asdict, dataclass, replace
-from typing import Any, final
+from functools import lru_cache
+from typing import Any, Self, final
 
 from headway.agent.meter import Meter
 from headway.agent.plan import Split
@@ -32,6 +33,10 @@ class Course:
     split: Split
     noise_scale: float | None = None  # that rate and progress are reckoned with
     halve_every: int = 0  # one step in so many is made in two passes; 0: none
+
+    def differs_from(self, other: Self) -> bool:
+        """Whether passes have another shape."""
+        return (self.split, self.halve_every) != (other.split, other.halve_every)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,19 +117,16 @@ class Steering:
         return self._worth(samples, self.course.noise_scale)
 
     def _scale(self, batch_size: int, phi: float | None) -> LearningRateScale:
-        return scale_lr(
-            self.rule,
-            initial_batch_size=self.contract.initial_batch_size,
-            batch_size=batch_size,
-            noise_scale=phi,
-            most=self.contract.max_lr_factor,
+        contract = self.contract
+        return _scale_lr(
+            self.rule, contract.initial_batch_size, batch_size, phi, contract.max_lr_factor
         )
 
     def _worth(self, samples: int, phi: float | None) -> float:
         initial = self.contract.initial_batch_size
         if self.contract.mode is not BatchMode.ADAPTIVE or samples <= initial:
             return float(samples)
-        return samples * float(efficiency(assumed_noise_scale(phi), initial, samples))
+        return samples * _efficiency(phi, initial, samples)
 
     # what may be a turn
 
@@ -246,6 +248,20 @@ class Steering:
             split = self.tuner.start(record.new_batch_size)
         halves = record.halve_every if self._workers == 1 else 0
         return Course(split, record.noise_scale, halves)
+
+
+@lru_cache(maxsize=64)  # asked for in every step
+def _scale_lr(
+    rule: LrRule, initial: int, batch_size: int, phi: float | None, most: float | None
+) -> LearningRateScale:
+    return scale_lr(
+        rule, initial_batch_size=initial, batch_size=batch_size, noise_scale=phi, most=most
+    )
+
+
+@lru_cache(maxsize=64)
+def _efficiency(phi: float | None, initial: int, batch_size: int) -> float:
+    return float(efficiency(assumed_noise_scale(phi), initial, batch_size))
 
 
 def _seen(signs: EpochSigns, code: ChangeCode) -> str:

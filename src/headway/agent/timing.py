@@ -1,6 +1,6 @@
 """Seconds per pass and per step, measured and kept as observations for the throughput fit."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from math import inf, log
 from typing import Any, NamedTuple, final
@@ -77,12 +77,17 @@ class History:
 
     def add(self, shape: Shape, *, grad_s: float, step_s: float) -> None:
         """Take one step."""
-        if not 0 < grad_s <= step_s:
-            grad_s = min(max(grad_s, 1e-9), step_s)
-        if not 0 < step_s < inf:
-            return
-        self._clock_s += step_s
-        self._records.setdefault(shape, Record()).add(grad_s, step_s, self._clock_s)
+        self.add_all(shape, ((grad_s, step_s),))
+
+    def add_all(self, shape: Shape, steps: Iterable[tuple[float, float]]) -> None:
+        """Take steps of one shape in turn: (seconds of a pass, seconds of the step)."""
+        record = self._records.get(shape, Record())
+        for grad_s, step_s in steps:
+            if 0 < step_s < inf:
+                self._clock_s += step_s
+                record.add(min(max(grad_s, 1e-9), step_s), step_s, self._clock_s)
+        if record.weight > 0:
+            self._records[shape] = record
         if len(self._records) > MOST_KINDS:
             del self._records[min(self._records, key=lambda kind: self._records[kind].last_s)]
 
@@ -145,10 +150,31 @@ class Stopwatch:
         self._timed = True  # this step
         self._began_s = 0.0
         self._pass_s: list[float] = []
+        self._laps_s: list[float] = []
 
     def restart(self) -> None:
         """Something changed: the next steps are not representative."""
         self._dropped = WARM_UP_STEPS
+
+    def begin_lap(self) -> bool:
+        """Begin a step of one pass that no one waits for, if this step may be such a one."""
+        if self._dropped > 0:
+            return False
+        if self._wait is not None:  # the time of the host alone would say nothing
+            if self._steps % TIMED_ON_DEVICE == 0:
+                return False
+            self._steps += 1
+        self._began_s = self._clock()
+        return True
+
+    def end_lap(self) -> None:
+        if self._wait is None:
+            self._laps_s.append(self._clock() - self._began_s)
+
+    def take_laps(self) -> list[float]:
+        """Seconds of the steps made in laps since this was last called."""
+        taken, self._laps_s = self._laps_s, []
+        return taken
 
     def begin_pass(self, index: int) -> None:
         if index == 0:
