@@ -237,12 +237,12 @@ def test_where_measuring_is_dear_it_is_done_rarely() -> None:
     meter = made("differences")
     net, optimizer = watched(meter, "sgd")
     run(meter, optimizer, WAYS["differences"], epochs=40, one_pass=learning(net))
-    meter._step_s = 1.0
+    meter.step_s = 1.0
     asked = []
     for cost_s in (1e-4, 0.03, 0.3, 100.0):
         meter._cost_s = cost_s
         asked.append(meter.wanted_every())
-    assert asked == [2, 4, 32, 64]
+    assert asked == [2, 8, 64, 128]
 
 
 def test_halving_is_never_taken_for_free() -> None:
@@ -251,14 +251,14 @@ def test_halving_is_never_taken_for_free() -> None:
     meter = made("halves")
     net, optimizer = watched(meter, "sgd")
     run(meter, optimizer, WAYS["halves"], epochs=40, one_pass=learning(net))
-    meter._step_s, meter._cost_s = 1.0, -0.5
-    assert meter.wanted_every() == 32
+    meter.step_s, meter._cost_s = 1.0, -0.5
+    assert meter.wanted_every() == 64
 
 
 def test_at_first_it_is_done_often_enough_to_have_an_estimate_soon() -> None:
     meter = made("differences")
     assert meter.wanted_every() == 4
-    meter._step_s, meter._cost_s = 1.0, 100.0
+    meter.step_s, meter._cost_s = 1.0, 100.0
     assert meter.wanted_every() == 8
 
 

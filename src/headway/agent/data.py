@@ -5,6 +5,7 @@ fetched when it yielded is read again by whoever goes on.
 """
 
 from collections.abc import Iterator
+from functools import cached_property
 from itertools import tee
 from typing import Any, Protocol, final
 
@@ -22,9 +23,10 @@ from torch.utils.data import (
 )
 
 from headway.agent.job import MisuseError
-from headway.agent.plan import Pass, Split, epoch_order, passes_from
+from headway.agent.plan import Cursor, Pass, Split, epoch_order, passes_from
 from headway.agent.rng import seed_of
 from headway.core.types import Int64, IntArray
+from headway.protocol.messages import EpochCount
 
 Counts = NDArray[np.int32]
 _AT_ONCE = 4096  # indices made ready for the sampler
@@ -52,11 +54,8 @@ class Driver(Protocol):
         ...
 
     @property
-    def epoch(self) -> int: ...
-
-    @property
-    def position(self) -> int:
-        """Samples of the epoch whose steps are made."""
+    def cursor(self) -> Cursor:
+        """How far the training is."""
         ...
 
     def begin_pass(self, one: Pass) -> None: ...
@@ -88,6 +87,8 @@ class ElasticLoader:
         self._made = [_NOTHING]  # ranges of positions that are not in them yet, after a first one
         self._order: tuple[int, Int64[IntArray, " samples"]] | None = None
         self._driver: Driver | None = None
+        self._ahead = _Batches()
+        self._rng = torch.Generator()
 
     def drive(self, driver: Driver) -> None:
         """Say who moves through the data."""
@@ -96,15 +97,15 @@ class ElasticLoader:
     def __len__(self) -> int:
         """Passes from the present position to the end of the epoch, at the present batch size."""
         driver = self._driven()
-        samples, split = self.samples - driver.position, driver.split
+        samples, split = self.samples - driver.cursor.position, driver.split
         steps, rest = divmod(samples, split.batch_size)
         return steps * split.passes(split.batch_size) + (split.passes(rest) if rest else 0)
 
     def __iter__(self) -> Iterator[Any]:
         driver = self._driven()
-        while driver.position < self.samples:
+        while driver.cursor.position < self.samples:
             ahead, passes = tee(self._passes())
-            batches = iter(self._fetcher(ahead))
+            batches = self._fetched(ahead)
             for one in passes:
                 driver.begin_pass(one)
                 yield next(batches)
@@ -115,10 +116,14 @@ class ElasticLoader:
     def made(self, step: list[Pass]) -> None:
         """A step was really made with these passes of this worker: count what was read."""
         for one in step:
-            if one.start == self._made[-1][1]:
-                self._made[-1] = self._made[-1][0], one.stop
-            else:
-                self._made.append((one.start, one.stop))
+            self.read(one.start, one.stop)
+
+    def read(self, start: int, stop: int) -> None:
+        """These positions were read for steps that were really made."""
+        if start == self._made[-1][1]:
+            self._made[-1] = self._made[-1][0], stop
+            return
+        self._made.append((start, stop))
         if len(self._made) > _MOST_RANGES:
             self._count()
 
@@ -136,13 +141,15 @@ class ElasticLoader:
         self._count()
         return self._counts
 
-    def read_range(self, counts: Counts) -> tuple[int, int]:
-        """How often the samples of this epoch were read, at least and at most."""
+    def epoch_count(self, counts: Counts) -> EpochCount:
+        """How often the samples of this epoch were read, by all workers."""
         read = counts[self._in_order()]
-        return (int(read.min()), int(read.max())) if read.size else (0, 0)
+        least, most = (int(read.min()), int(read.max())) if read.size else (0, 0)
+        epoch = self._driven().cursor.epoch
+        return EpochCount(epoch=epoch, samples=self.samples, read_least=least, read_most=most)
 
     def _in_order(self) -> Int64[IntArray, " samples"]:
-        epoch = self._driven().epoch
+        epoch = self._driven().cursor.epoch
         if self._order is None or self._order[0] != epoch:
             order = epoch_order(
                 self._counts.size, epoch=epoch, seed=self.seed, shuffled=self._shuffled
@@ -154,7 +161,7 @@ class ElasticLoader:
         """To the end of the epoch, as things stand now."""
         driver = self._driven()
         return passes_from(
-            driver.position,
+            driver.cursor.position,
             self.samples,
             self._worker,
             driver.split,
@@ -171,20 +178,28 @@ class ElasticLoader:
                 ready = order[first : max(one.stop, first + _AT_ONCE)].tolist()
             yield ready[one.start - first : one.stop - first] or order[:_STAND_INS].tolist()
 
-    def _fetcher(self, passes: Iterator[Pass]) -> DataLoader[Any]:
+    def _fetched(self, passes: Iterator[Pass]) -> Iterator[Any]:
+        """What the user's DataLoader makes of these passes."""
+        driver = self._driven()
+        seed = seed_of(self.seed, driver.cursor.epoch, driver.cursor.position, self._worker)
+        self._rng.manual_seed(seed)
+        self._ahead.batches = self._batches(passes)
+        return iter(self._fetcher)
+
+    @cached_property
+    def _fetcher(self) -> DataLoader[Any]:
         """The user's DataLoader with our batches in place of its own."""
-        source, driver = self._source, self._driven()
-        seed = seed_of(self.seed, driver.epoch, driver.position, self._worker)
+        source = self._source
         return DataLoader(
             source.dataset,
-            batch_sampler=_Batches(self._batches(passes)),
+            batch_sampler=self._ahead,
             num_workers=source.num_workers,
             collate_fn=source.collate_fn,
             pin_memory=source.pin_memory,
             timeout=source.timeout,
             worker_init_fn=source.worker_init_fn,
             multiprocessing_context=source.multiprocessing_context,
-            generator=torch.Generator().manual_seed(seed),  # leaves the script's own alone
+            generator=self._rng,  # leaves the script's own alone
             prefetch_factor=source.prefetch_factor,
         )
 
@@ -198,11 +213,10 @@ class ElasticLoader:
 class _Batches(Sampler[list[int]]):
     """Lists of indices for one pass through a DataLoader."""
 
-    def __init__(self, batches: Iterator[list[int]]) -> None:
-        self._batches = batches
+    batches: Iterator[list[int]] = iter(())
 
     def __iter__(self) -> Iterator[list[int]]:
-        return self._batches
+        return self.batches
 
 
 def as_loader(source: Dataset[Any] | DataLoader[Any], batch_size: int | None) -> DataLoader[Any]:

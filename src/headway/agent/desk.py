@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol, final
 
 import msgspec
+import torch
 from torch import Tensor
 
 from headway.agent.checkpoint import LineLog
@@ -63,7 +64,7 @@ class Desk:
                 self._add_up()
 
     def _add_up(self) -> None:
-        total, heard = sum(self._recent), len(self._recent)
+        total, heard = _sum(self._recent), len(self._recent)
         self._recent = []
         self._loss, self._losses = self._loss + total, self._losses + heard
         self._taken, self._takens = self._taken + total, self._takens + heard
@@ -135,3 +136,12 @@ class Desk:
     def close(self) -> None:
         """Give the agent a moment to read the rest."""
         self._reporter.flush()
+
+
+def _sum(losses: list[Tensor | float]) -> Tensor | float:
+    """At once where they are alike, as they are in almost any script."""
+    scalars = [one for one in losses if isinstance(one, Tensor) and one.ndim == 0]
+    if len(scalars) < len(losses) or len({(one.dtype, one.device) for one in scalars}) != 1:
+        return sum(losses)
+    together = torch.stack(scalars)
+    return together.sum(dtype=torch.promote_types(together.dtype, torch.float32))

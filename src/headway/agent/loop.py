@@ -5,7 +5,7 @@ At a boundary the workers agree (``exchange``): on a new batch size, on a checkp
 
 import time
 from dataclasses import asdict
-from typing import Any, final
+from typing import final
 
 import numpy as np
 import torch
@@ -17,20 +17,19 @@ from headway.agent.data import ElasticLoader
 from headway.agent.desk import Desk
 from headway.agent.exchange import EVERY_S, Exchange, Wish
 from headway.agent.job import MisuseError
-from headway.agent.meter import Meter
+from headway.agent.meter import meter_of
 from headway.agent.optimizer import ScaledOptimizer
 from headway.agent.plan import Cursor, Pass, Split
 from headway.agent.records import check_log, record
 from headway.agent.saving import Saver
 from headway.agent.steering import Steering, Turn
-from headway.agent.tuner import Tuner
+from headway.agent.stride import Stride
+from headway.agent.tuner import tuner_of
 from headway.core.model.lr import LearningRateScale, steps_at_initial
 from headway.core.types import ChangeCode
 from headway.protocol.environment import YIELDED
-from headway.protocol.messages import EpochCount
 
-MOST_STEPS = 256  # between two exchanges
-FLAG_S = 0.005  # between two looks at the flag, about
+FLAG_S = 0.05  # between two looks at the flag, about
 
 
 @final
@@ -40,26 +39,12 @@ class Loop:
     def __init__(
         self, context: Context, saver: Saver, exchange: Exchange, checkpoint_every_s: float
     ) -> None:
-        orders, contract = context.orders, context.orders.batch
+        orders = context.orders
         self.context = context
         self.saver = saver
         self.cursor = Cursor(**(saver.saved("cursor") or {}))
-        self.meter = Meter(
-            workers=context.workers,
-            nodes=context.nodes,
-            initial_batch_size=contract.initial_batch_size,
-            halves=contract.adapts and orders.adapts,
-            gpu_type=context.gpu_type,
-        )
-        self.tuner = Tuner(
-            contract,
-            tunes=orders.adapts,
-            workers=context.workers,
-            nodes=context.nodes,
-            clock=time.perf_counter,
-            gpu_type=context.gpu_type,
-            throughput=context.throughput,
-        )
+        self.meter = meter_of(context)
+        self.tuner = tuner_of(context, time.perf_counter)
         self.loader: ElasticLoader | None = None
         self.optimizers: list[ScaledOptimizer] = []
         self.replicas: list[DistributedDataParallel] = []
@@ -73,10 +58,10 @@ class Loop:
         self.last_pass = True  # or between steps
         self._accumulates = True  # as far as optimizers and replicas were told
         self._until_exchange = 1
-        self._alone = context.workers == 1  # needs no exchange to learn that it is to yield
-        self._flag_every = 1  # steps between two looks at the flag
+        self._flag_every = 1  # steps of a worker alone between two looks at the flag
         self._exchanged_samples = self.cursor.samples
         self.steering = Steering(orders, context.workers, self.tuner, self.meter)
+        self._stride = Stride(time.perf_counter, self.meter, self.steering)
         self._resume()
         self.desk = Desk(context, saver.folder)
 
@@ -118,18 +103,12 @@ class Loop:
 
     @property
     def steps(self) -> int:
-        return self.meter.steps
-
-    @property
-    def epoch(self) -> int:
-        return self.cursor.epoch
-
-    @property
-    def position(self) -> int:
-        return self.cursor.position
+        return self.meter.steps + len(self._stride.laps_s)
 
     def scale(self) -> LearningRateScale:
         """For the present step, or the next one between steps."""
+        if self._stride.on:
+            return self._stride.scale
         size = self.split.batch_size if self._pass is None else self._pass.step_size
         return self.steering.scale(size)
 
@@ -146,9 +125,13 @@ class Loop:
 
     def begin_pass(self, one: Pass) -> None:
         """The loader hands out a pass."""
+        self._pass, self._stepped = one, False
+        if self._stride.begin(one):
+            return
+        self._settle()
         if one.index == 0:
             self._made = []
-        self._pass, self._stepped, self.last_pass = one, False, one.last
+        self.last_pass = one.last
         if one.passes > 1 or self._accumulates:
             self._accumulates = one.passes > 1
             for optimizer in self.optimizers:
@@ -161,50 +144,67 @@ class Loop:
         """The script is done with a pass; after the last one the step is made."""
         if self._pass is None or self._stepped or self.loader is None:
             raise MisuseError("job.step(): call it once for each batch of job.loader")
-        one, cursor = self._pass, self.cursor
+        one, stride = self._pass, self._stride
         self._stepped = True
+        if stride.on:
+            if stride.heard():
+                self.desk.hear_loss(loss)
+            self.cursor.move(stride.size, stride.worth)
+            return
         self._made.append(one)
         if one.samples:
             self.desk.hear_loss(loss)
-        if not self.last_pass:
-            return
-        self.loader.made(self._made)
-        cursor.position += one.step_size
-        cursor.samples += one.step_size
-        cursor.progress_examples += self.steering.worth(one.step_size)
+        if self.last_pass:
+            self.loader.made(self._made)
+            self.cursor.move(one.step_size, self.steering.worth(one.step_size))
 
     def end_pass(self, one: Pass) -> bool:
         """The script asks for the next pass: has what follows another shape?"""
         if not self._stepped:
             raise MisuseError("job.step(loss=...) is missing at the end of the loop over batches")
-        self.meter.end_pass(one)
-        if not self.last_pass:
-            return False
-        self._pass = None
+        if self._stride.on:
+            self._pass = None
+            if self._stride.end():
+                return False
+            self._settle()
+        else:
+            self.meter.end_pass(one)
+            if not self.last_pass:
+                return False
+            self._pass = None
+            self.steering.steps_since_turn += 1
+            self._until_exchange -= 1
+        return self._after_step()
+
+    def _settle(self) -> None:
+        """Add up the plain steps that were made."""
+        read, steps = self._stride.settle()
+        if read and self.loader is not None:
+            self.loader.read(self.cursor.position - read, self.cursor.position)
+        self._until_exchange -= steps
+
+    def _after_step(self) -> bool:
         before = self.steering.course
-        turn = self.steering.after_step(self.cursor.samples)
-        if turn is not None:
-            self._changed(before.split, turn)
-        self._until_exchange -= 1
-        looks = self._alone and self._until_exchange % self._flag_every == 0
-        if self._until_exchange <= 0 or (looks and self._flag.raised()):
+        self._changed(before.split, self.steering.after_step(self.cursor.samples))
+        alone = self.context.workers == 1
+        if self._until_exchange <= 0 or (alone and self._flag.raised()):
             self._boundary()
+        if alone and not self._accumulates:
+            most = min(self._until_exchange, self._flag_every)
+            self._stride.look_ahead(self.cursor.samples, most)
         after = self.steering.course
         return after is not before and after.differs_from(before)
 
     def end_epoch(self) -> None:
         """Every sample of the epoch is read: count how often."""
-        if self.loader is None:
-            return
-        total = self._exchange.summed(torch.from_numpy(self.loader.counts)).numpy()
-        least, most = self.loader.read_range(total)
-        samples = self.loader.samples
-        self.saver.epochs.append(
-            EpochCount(epoch=self.epoch, samples=samples, read_least=least, read_most=most)
-        )
+        self._settle()
+        if self.loader is not None:
+            total = self._exchange.summed(torch.from_numpy(self.loader.counts)).numpy()
+            self.saver.epochs.append(self.loader.epoch_count(total))
 
     def next_epoch(self) -> None:
         """Leave an epoch; a rule looks at what was measured in it."""
+        self._settle()
         old = self.split
         self._changed(old, self.steering.after_epoch(self.cursor.samples))
         self.cursor.epoch += 1
@@ -214,8 +214,15 @@ class Loop:
 
     def save(self) -> None:
         """A collective: checkpoint now."""
+        self._settle()
         counts = np.zeros(0, dtype=np.int32) if self.loader is None else self.loader.counts
-        safe = self.saver.save({"cursor": asdict(self.cursor), "loop": self._state()}, counts)
+        loop = {
+            "meter": self.meter.state_dict(),
+            "fit": self.tuner.state_dict(),
+            "metric": self.desk.metric,
+            **self.steering.state_dict(),
+        }
+        safe = self.saver.save({"cursor": asdict(self.cursor), "loop": loop}, counts)
         self._saved_s = time.perf_counter()
         self.desk.saved(safe)
 
@@ -240,7 +247,7 @@ class Loop:
         self.meter.add(norms)
         wish = agreed.wish
         self._until_exchange, self.meter.every = wish.exchange_every, wish.measure_every
-        self._flag_every = max(int(FLAG_S / EVERY_S * wish.exchange_every), 1)
+        self._flag_every = self.meter.steps_in(FLAG_S)
         self.desk.stepped()
         old, samples = self.split, self.cursor.samples
         chosen = Split(wish.batch_size, self.context.workers, wish.batch_per_gpu)
@@ -259,11 +266,10 @@ class Loop:
     def _wish(self) -> Wish:
         """What worker 0 wants next; the others are not asked."""
         split = self.steering.chosen()
-        step_s = self.meter.step_s
         return Wish(
             batch_size=split.batch_size,
             batch_per_gpu=split.batch_per_gpu,
-            exchange_every=int(min(max(EVERY_S / step_s, 1), MOST_STEPS)) if step_s else 1,
+            exchange_every=self.meter.steps_in(EVERY_S),
             measure_every=self.meter.wanted_every(),
             save=time.perf_counter() - self._saved_s >= self._checkpoint_every_s,
         )
@@ -292,11 +298,3 @@ class Loop:
             seed=None if self.loader is None else self.loader.seed,
         )
         self.desk.changed(change)
-
-    def _state(self) -> dict[str, Any]:
-        return {
-            "meter": self.meter.state_dict(),
-            "fit": self.tuner.state_dict(),
-            "metric": self.desk.metric,
-            **self.steering.state_dict(),
-        }

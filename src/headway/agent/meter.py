@@ -7,18 +7,20 @@ from typing import Any, final
 
 import torch
 
+from headway.agent.context import Context
 from headway.agent.noise import HORIZON, NoiseScale
 from headway.agent.plan import Pass
 from headway.agent.probe import GradientProbe, Measured
 from headway.agent.timing import History, Shape, Stopwatch
 
-MEASURE_SHARE = 0.01  # of the time that measuring the noise scale may take
+MOST_STEPS = 256  # between two exchanges
+MEASURE_SHARE = 0.005  # of the time that measuring the noise scale may take
 EARLY_SHARE = 0.05  # while there is little to go by
 # of a step, which another start of forward and backward costs: a difference of two noisy times may
 # say less than nothing, and every other step would be halved
 LEAST_OF_HALVING = 0.25
 _LITTLE = 16  # pairs
-_MOST_APART = 64  # steps between two measured ones
+_MOST_APART = 128  # steps between two measured ones
 _MOST_APART_EARLY = 8
 _APART_AT_FIRST = 4
 _SMOOTHING = 0.1
@@ -58,10 +60,8 @@ class Meter:
         self.probe = GradientProbe(workers)
         self.noise = NoiseScale(horizon_examples=HORIZON * initial_batch_size)
         self.every = _APART_AT_FIRST  # one step in so many is measured; agreed among the workers
-        self._history = History()
-        self._step_s: float | None = None
-        self._lapping = False  # this step is one of which next to nothing is asked
-        self._lap_size = 0  # samples of such a step
+        self.history = History()
+        self.step_s: float | None = None
         self._workers = workers
         self._halves = halves and workers == 1
         self._halving = self._halves  # where there are several passes anyway, none is added
@@ -76,22 +76,9 @@ class Meter:
 
     def restart(self) -> None:
         """Steps have another shape from here on."""
-        self._take_laps()
         self._watch.restart()
         self.probe.forget_previous()
-        self._step_s = None
-
-    @property
-    def step_s(self) -> float | None:
-        """Seconds of a step as they are now; None: not known yet."""
-        self._take_laps()
-        return self._step_s
-
-    @property
-    def history(self) -> History:
-        """All steps that were timed."""
-        self._take_laps()
-        return self._history
+        self.step_s = None
 
     def reads(self, samples: int) -> None:
         """The training data set has so many samples."""
@@ -99,10 +86,6 @@ class Meter:
 
     def begin_pass(self, one: Pass) -> None:
         turn = self.steps % self.every
-        if turn > 1 and one.passes == 1 == self._workers and self._watch.begin_lap():
-            self._begin_lap(one)
-            return
-        self._lapping = False
         differences = self._workers == 1 and one.passes == 1 and not self._halves
         measured = turn == 0 or (turn == 1 and differences)
         self._halving = self._halves and (one.halved or one.passes == 1)
@@ -117,31 +100,30 @@ class Meter:
         self._watch.begin_pass(one.index)
 
     def end_pass(self, one: Pass) -> None:
-        if self._lapping:
-            self._watch.end_lap()
-            self.steps += 1
-            return
         self._watch.end_pass(last=one.last)
         if one.last:
             self._end_step(one)
 
-    def _begin_lap(self, one: Pass) -> None:
-        """Most steps of a worker alone: nothing is measured but the time, which is taken down."""
-        if not self._lapping:
-            self._lapping = True
-            self.probe.rest()
-        if one.step_size != self._lap_size:
-            self._take_laps()
-            self._lap_size = one.step_size
+    def plain_ahead(self) -> int:
+        """Steps of one pass that a worker alone may make from here on without a word to the meter
+        before the last: those that are not measured."""
+        turn = self.steps % self.every
+        if self._workers > 1 or turn < 2:  # two steps in a row where differences are taken
+            return 0
+        return min(self.every - turn, self._watch.untimed_ahead())
 
-    def _take_laps(self) -> None:
-        laps_s = self._watch.take_laps()
-        if not laps_s:
-            return
-        for lap_s in laps_s:
-            self._step_s = _smoothed(self._step_s, lap_s)
-        shape = Shape(self._workers, self._nodes, self._lap_size, 0, self._gpu_type)
-        self._history.add_all(shape, zip(laps_s, laps_s, strict=True))
+    def begin_plain(self) -> None:
+        """Such steps follow."""
+        self.probe.rest()
+
+    def passed(self, step_size: int, laps_s: list[float]) -> None:
+        """So long took each of the plain steps that were made."""
+        self.steps += len(laps_s)
+        timed_s = self._watch.passed(laps_s)
+        for lap_s in timed_s:
+            self.step_s = _smoothed(self.step_s, lap_s)
+        shape = Shape(self._workers, self._nodes, step_size, 0, self._gpu_type)
+        self.history.add_all(shape, zip(timed_s, timed_s, strict=True))
 
     def _end_step(self, one: Pass) -> None:
         self.probe.end_step()
@@ -155,7 +137,7 @@ class Meter:
         if one.halved and self.step_s is not None:  # costs another start of a pass
             self._costs(step_s - self.step_s)
         elif not one.halved:
-            self._step_s = _smoothed(self.step_s, step_s)
+            self.step_s = _smoothed(self.step_s, step_s)
         per_gpu = -(-one.step_size // (self._workers * one.passes))
         shape = Shape(self._workers, self._nodes, per_gpu, one.passes - 1, self._gpu_type)
         self.history.add(shape, grad_s=grad_s, step_s=step_s)
@@ -190,6 +172,10 @@ class Meter:
         """One step in so many is made in two passes, where nothing else tells the noise."""
         return self.every if self._halves else 0
 
+    def steps_in(self, seconds: float) -> int:
+        """At least one, and not endlessly many."""
+        return int(min(max(seconds / self.step_s, 1), MOST_STEPS)) if self.step_s else 1
+
     def wanted_every(self) -> int:
         """So many steps apart that measuring stays within its share of the time; at least two, so
         that no step is in two pairs, which would not be independent."""
@@ -218,9 +204,21 @@ class Meter:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.noise = NoiseScale.restored(state["noise"])
-        self._history.load_state_dict(state["timing"])
+        self.history.load_state_dict(state["timing"])
         self.steps = state["steps"]  # so that the same steps are halved as without a restart
         self._squared_norm = Mean(**state["squared_norm"])
+
+
+def meter_of(context: Context) -> Meter:
+    """For a worker that was told all this."""
+    orders = context.orders
+    return Meter(
+        workers=context.workers,
+        nodes=context.nodes,
+        initial_batch_size=orders.batch.initial_batch_size,
+        halves=orders.batch.adapts,
+        gpu_type=context.gpu_type,
+    )
 
 
 def _smoothed(average: float | None, value: float) -> float:

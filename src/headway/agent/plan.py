@@ -74,6 +74,12 @@ class Cursor:
     progress_examples: float = 0.0  # scale-invariant
     total_examples: float = 0.0  # to do; 0 while it is not known
 
+    def move(self, samples: int, worth: float) -> None:
+        """A step was made with these samples."""
+        self.position += samples
+        self.samples += samples
+        self.progress_examples += worth
+
 
 def part(start: int, stop: int, parts: int, index: int) -> tuple[int, int]:
     """The index-th of ``parts`` pieces whose sizes differ by at most one, the larger ones first."""

@@ -67,7 +67,7 @@ class Steering:
         self._declared = declared(self.contract) if self.contract.follows else ()
         self._next_samples: int | None = 0  # when the schedule or the log next says something
         self._rule = RuleState(batch_size=self.contract.initial_batch_size)
-        self._steps_since_turn = 0
+        self.steps_since_turn = 0
         self.course = Course(Split(self.contract.initial_batch_size, workers, 1))
 
     def resume(self, saved: dict[str, Any] | None, samples: int) -> None:
@@ -132,7 +132,6 @@ class Steering:
 
     def after_step(self, samples: int) -> Turn | None:
         """A schedule or a log is followed by samples, at the first step boundary."""
-        self._steps_since_turn += 1
         if self._next_samples is None or samples < self._next_samples:
             return None
         self._next_samples = next_change(self._declared, samples)
@@ -145,6 +144,12 @@ class Steering:
         if size == self.course.split.batch_size:
             return None
         return self._resized(size, samples, ChangeCode.SCHEDULED, "the declared schedule")
+
+    def unasked_ahead(self, samples: int, most: int) -> int:
+        """Steps after the last of which the schedule or the log need be asked again."""
+        if self._next_samples is None:
+            return most
+        return min(-(-(self._next_samples - samples) // self.course.split.batch_size), most)
 
     def after_epoch(self, samples: int) -> Turn | None:
         """A rule looks."""
@@ -182,7 +187,7 @@ class Steering:
 
     def chosen(self) -> Split:
         """What worker 0 would have next."""
-        ripe = self.better is not None and self._steps_since_turn >= LEAST_STEPS
+        ripe = self.better is not None and self.steps_since_turn >= LEAST_STEPS
         return self.better.split if self.better is not None and ripe else self.course.split
 
     def look_for_better(self, samples: int, epoch_samples: int | None) -> None:
@@ -234,7 +239,7 @@ class Steering:
         if course == self.course:
             return None
         if course.split != self.course.split:
-            self._steps_since_turn, self.better = 0, None
+            self.steps_since_turn, self.better = 0, None
         self.course = course
         return Turn(course, code, why, better, goodput_per_s)
 

@@ -17,6 +17,7 @@ SETTLED = 8.0  # steps
 MOVED = 0.05  # relative change of an average that makes a fit worth repeating
 SURER = 2.0  # times as many steps behind an average, or more, do so as well
 OUTLIER = 4.0  # times the average of its shape; more is not believed of a single step
+MANY = 1 << 30  # steps
 TIMED_ON_DEVICE = 16  # one step in so many, since the host must wait for the device
 
 
@@ -150,31 +151,21 @@ class Stopwatch:
         self._timed = True  # this step
         self._began_s = 0.0
         self._pass_s: list[float] = []
-        self._laps_s: list[float] = []
 
     def restart(self) -> None:
         """Something changed: the next steps are not representative."""
         self._dropped = WARM_UP_STEPS
 
-    def begin_lap(self) -> bool:
-        """Begin a step of one pass that no one waits for, if this step may be such a one."""
+    def untimed_ahead(self) -> int:
+        """Steps that may follow without being begun here; none while warming up."""
         if self._dropped > 0:
-            return False
-        if self._wait is not None:  # the time of the host alone would say nothing
-            if self._steps % TIMED_ON_DEVICE == 0:
-                return False
-            self._steps += 1
-        self._began_s = self._clock()
-        return True
+            return 0
+        return MANY if self._wait is None else -self._steps % TIMED_ON_DEVICE
 
-    def end_lap(self) -> None:
-        if self._wait is None:
-            self._laps_s.append(self._clock() - self._began_s)
-
-    def take_laps(self) -> list[float]:
-        """Seconds of the steps made in laps since this was last called."""
-        taken, self._laps_s = self._laps_s, []
-        return taken
+    def passed(self, laps_s: list[float]) -> list[float]:
+        """They did; their seconds, as far as those of the host say something."""
+        self._steps += len(laps_s)
+        return laps_s if self._wait is None else []
 
     def begin_pass(self, index: int) -> None:
         if index == 0:
