@@ -242,7 +242,7 @@ def test_where_measuring_is_dear_it_is_done_rarely() -> None:
     for cost_s in (1e-4, 0.03, 0.3, 100.0):
         meter._cost_s = cost_s
         asked.append(meter.wanted_every())
-    assert asked == [2, 8, 64, 128]
+    assert asked == [2, 8, 64, 64]
 
 
 def test_halving_is_never_taken_for_free() -> None:

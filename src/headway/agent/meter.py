@@ -20,7 +20,7 @@ EARLY_SHARE = 0.05  # while there is little to go by
 # say less than nothing, and every other step would be halved
 LEAST_OF_HALVING = 0.25
 _LITTLE = 16  # pairs
-_MOST_APART = 128  # steps between two measured ones
+_MOST_APART = 64  # steps between two measured ones
 _MOST_APART_EARLY = 8
 _APART_AT_FIRST = 4
 _SMOOTHING = 0.1

@@ -1,0 +1,26 @@
+"""The commands whose answers the page states."""
+
+from benchmarks.results.command import DATA, Command, script
+
+AGENT = ("src/headway/agent", "src/headway/core/model")
+SEEDS = (0, 1, 2)
+TESTS = "tests/agent/test_untouched.py"
+
+
+def training(task: str, way: str, seed: int = 0, most: int = 0) -> Command:
+    """One real training; ``most``: the largest batch in M0, where it is not the task's own."""
+    words = ["--task", task, "--way", way, "--seed", str(seed)]
+    words += ["--most", str(most)] if most else []
+    own = ("benchmarks/mnist5k.py",) if task.startswith("mnist") else ()
+    return script("quality", *words, sources=(*AGENT, *own))
+
+
+def overhead(task: str) -> Command:
+    """What the agent adds to a step."""
+    return script("agent_overhead", "--task", task, sources=AGENT, timed=True)
+
+
+LAW = script("efficiency", "--points", f"{DATA}/rcp", sources=("src/headway/core/model",))
+ACCOUNTING = script("accounting", "--sequences", "1000", sources=AGENT)
+UNTOUCHED = script("checked", TESTS, sources=(*AGENT, TESTS))
+RESIZE = script("resize", sources=AGENT, timed=True)
