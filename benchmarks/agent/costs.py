@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmarks.agent.commands import ACCOUNTING, LAW, RESIZE, UNTOUCHED, overhead
+from benchmarks.agent.commands import ACCOUNTING, ELASTIC, LAW, RESIZE, UNTOUCHED, overhead
 from benchmarks.results.figures import (
     Figure,
     Reach,
@@ -55,7 +55,8 @@ is an outlier; that of gpt3, whose points mix two starting points, is known.
 ABOUT_COUNTS = """
 Epochs of random length through the agent's loader, under random sequences of workers, batch sizes
 and passes; and networks trained with the agent and without it, compared bit for bit: without a
-scheduler, and under it with a fixed batch while it measures.
+scheduler, and under it with a fixed batch while it measures. Real runs: 1, 3 and 2 workers at a
+fixed batch against one, and a worker that is killed.
 """
 ABOUT_RESIZE = """
 How long training stands still when its size changes: 50 MB of state, gloo, newcomers warm.
@@ -187,7 +188,7 @@ def counts() -> Section:
         key="counts",
         title="Each sample once, and nothing changed",
         about=ABOUT_COUNTS,
-        commands=(ACCOUNTING, UNTOUCHED),
+        commands=(ACCOUNTING, UNTOUCHED, ELASTIC),
         figures=lambda results: [
             Figure(
                 what="sequences of sizes under which each sample was read once an epoch, of 1,000",
@@ -206,6 +207,18 @@ def counts() -> Section:
                 unit=count,
                 measured=number(results, UNTOUCHED, "failed"),
                 reach=at_most(0),
+            ),
+            Figure(
+                what="real runs that end where one worker does, or repeat nothing after a kill",
+                unit=count,
+                measured=number(results, ELASTIC, "passed"),
+                reach=at_least(2),
+            ),
+            Figure(
+                what="kills of a worker that repeat no more than the work since a checkpoint",
+                unit=count,
+                measured=None,
+                reach=at_least(200),
             ),
         ],
     )

@@ -92,7 +92,10 @@ def test_costs_counts_and_stalls() -> None:
     answer = {"tasks": {"charlm": both}, "load_before": 1.0, "load_after": 2.0}
     assert read(costs(), {overhead("charlm"): answer})["charlm, fixed"].verdict == "met"
     figures = read(counts(), {ACCOUNTING: {"once": 999}, UNTOUCHED: {"passed": 4, "failed": 1}})
-    assert [figure.verdict for figure in figures.values()] == ["**not met**", "met", "**not met**"]
+    assert [figure.verdict for figure in figures.values()] == [
+        *("**not met**", "met", "**not met**"),
+        *("not measured", "not measured"),
+    ]
     one = {"way": "warm fork", "old": 1, "new": 4, "stall_s": 0.8}
     figures = read(resize(), {RESIZE: {"resizes": [one, {**one, "stall_s": 1.0}]}})
     assert figures["warm fork: 1 to 4 workers, median stall"].measured == pytest.approx(0.9)
