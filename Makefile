@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 TORCH = torch==2.13.0
 
-.PHONY: demo test check bench results docs lock clean
+.PHONY: demo test check bench results agent-results docs lock clean
 
 $(STAMP): pyproject.toml requirements/dev.txt
 	$(PYTHON) -m venv $(VENV)
@@ -35,6 +35,11 @@ bench: $(STAMP)
 results: $(STAMP)
 	@test -n "$(DATA)" || { echo "make results needs DATA=FOLDER, what was published with Pollux"; exit 2; }
 	$(BIN)/python -m benchmarks.results --data $(DATA) --processes 2
+
+# docs/results/agent.md: DATA is a folder with rcp, MLPerf's reference convergence points
+agent-results: $(STAMP)
+	@test -n "$(DATA)" || { echo "make agent-results needs DATA=FOLDER, with MLPerf's rcp in it"; exit 2; }
+	$(BIN)/python -m benchmarks.agent --data $(DATA)
 
 docs: $(STAMP)
 	$(BIN)/cog -r docs/reference/cli.md

@@ -49,7 +49,7 @@ class ScaledOptimizer(Optimizer):
         if closure is not None:
             raise MisuseError("optimizer.step(closure): an optimizer with a closure cannot resize")
         self._may_zero = self._turn.last_pass
-        if not self._turn.last_pass:
+        if not self._may_zero:
             return
         scale = self._turn.scale()
         if scale == UNSCALED:

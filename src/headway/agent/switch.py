@@ -60,12 +60,26 @@ class Walker(Protocol):
 
     def begin(self) -> None: ...
 
+    def save(self) -> None: ...
+
+    def leave(self) -> None: ...
+
 
 def movable(walker: Walker) -> bool:
     """Whether this worker could become one of another generation."""
     own_groups = dist.is_initialized() and len(dist.distributed_c10d._world.pg_map) > 1
     can = walker.context.plan is not None and not own_groups
     return can and all(replica.movable for replica in walker.replicas)
+
+
+def stop(walker: Walker, generation: int) -> None:
+    """A collective, which all have agreed to: become this generation, or save and leave."""
+    plan = ordered(walker, generation)
+    if plan is None:
+        walker.save()
+        walker.leave()
+        raise SystemExit(YIELDED)
+    cross(walker, plan)
 
 
 def ordered(walker: Walker, generation: int) -> SwitchPlan | None:
