@@ -1,7 +1,8 @@
 """Checkpoints of a job: atomic, verified, the last two kept.
 
-``NUMBER.pt`` is the state; ``NUMBER.json`` is written after it and says how many bytes it has and
-their checksum. One without the other, or one that does not match, does not exist.
+``NUMBER.pt`` is the state; ``NUMBER.json`` is written before it and says how many bytes it has and
+their checksum. A state that is there is whole, then, whenever a writer was killed; one that has no
+manifest or does not match it was damaged later, and does not exist.
 """
 
 import contextlib
@@ -56,12 +57,12 @@ class CheckpointStore:
         buffer = _serialised(state)
         body = buffer.getbuffer()
         manifest = {"sha256": hashlib.sha256(body).hexdigest(), "bytes": body.nbytes, "mark": mark}
-        _write(self.folder / f"{number:08d}.pt", body)
         _write(self.folder / f"{number:08d}.json", json.dumps(manifest).encode())
+        _write(self.folder / f"{number:08d}.pt", body)
         whole = [one for one in saved if one.manifest.exists()]  # no crash cut them short
         for old in set(saved) - set(whole[: KEPT - 1]):
-            old.manifest.unlink(missing_ok=True)  # first, so that it is never half there
-            old.state.unlink(missing_ok=True)
+            old.state.unlink(missing_ok=True)  # first, so that it is never half there
+            old.manifest.unlink(missing_ok=True)
 
     def load(self) -> dict[str, Any] | None:
         """The newest checkpoint that is whole; None if there is none."""
