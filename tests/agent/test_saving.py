@@ -60,7 +60,7 @@ def test_training_goes_on_while_a_copy_is_written(
     weight = saver.parts()["model"]["weight"]
     before = weight.clone()
     saver.epochs.append(EpochCount(epoch=0, samples=3, read_least=1, read_most=1))
-    assert saver.begin(gathered(saver, 64)) == ()
+    assert saver.save(gathered(saver, 64), wait=False) == ()
     weight.zero_()
     saver.epochs.append(EpochCount(epoch=1, samples=3, read_least=1, read_most=1))
     assert saver.writes
@@ -68,14 +68,14 @@ def test_training_goes_on_while_a_copy_is_written(
     assert [one.epoch for one in saver.settled()] == [0]
     again = a_saver(tmp_path, first=True)
     assert torch.equal(again.saved("parts")["model"]["weight"], before)
-    assert [one.epoch for one in saver.write(gathered(saver, 96))] == [1]
+    assert [one.epoch for one in saver.save(gathered(saver, 96), wait=True)] == [1]
     assert saver.settled() == ()
 
 
 def test_a_copy_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("a file where the folder should be")
-    saver = a_saver(tmp_path / "taken")
-    saver.begin(gathered(saver, 64))
+    saver = a_saver(tmp_path / "taken", first=True)
+    saver.save(gathered(saver, 64), wait=False)
     with pytest.raises(FileExistsError):
         saver.settled()
 

@@ -284,6 +284,7 @@ def test_tenants_have_weights_from_a_file_and_their_gpu_hours_are_told(
         ("{", "pollux", "is not YAML"),
         ("tenants: {}", "pollux", "tenants is empty"),
         ("tenants: {a: 1}", "fifo", "fifo does not weigh tenants; add --policy pollux"),
+        ("tenants: {defualt: 2}", "pollux", "belongs to 'defualt'; write one of default"),
     ],
 )
 def test_a_table_of_tenants_that_cannot_be_used_is_one_line(

@@ -72,6 +72,8 @@ class Driver(Protocol):
 class ElasticLoader:
     """Yields this worker's passes, one batch of the user's DataLoader a pass."""
 
+    movable = True  # can go on as the loader of another worker among others
+
     def __init__(
         self, source: DataLoader[Any], *, seed: int, worker: int, initial_batch_size: int
     ) -> None:

@@ -207,9 +207,7 @@ class Loop:
 
     def save(self, *, wait: bool = True) -> None:
         """A collective: checkpoint now; without ``wait`` it is safe a little later."""
-        state = self.gather()
-        if self.context.first:
-            self.desk.saved(self.saver.write(state) if wait else self.saver.begin(state))
+        self.desk.saved(self.saver.save(self.gather(), wait=wait))
         self._saved_s = time.perf_counter()
 
     def gather(self) -> dict[str, Any]:

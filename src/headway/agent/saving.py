@@ -119,18 +119,21 @@ class Saver:
         """The state of everything registered, on this worker."""
         return {name: part.state_dict() for name, part in self._parts.items()}
 
-    def write(self, state: dict[str, Any]) -> tuple[EpochCount, ...]:
-        """What was gathered, with the parts; the epochs that are safe now and were not before."""
-        fresh = self.settled()
-        self._store.save({**state, "parts": self.parts()})
-        return fresh + self._told(len(self.epochs))
+    def save(self, state: dict[str, Any], *, wait: bool) -> tuple[EpochCount, ...]:
+        """What was gathered, with the parts; the epochs that are safe now and were not before.
 
-    def begin(self, state: dict[str, Any]) -> tuple[EpochCount, ...]:
-        """The same while training goes on: a copy of this moment is written by a thread."""
-        fresh = self.settled()
-        copy = snapshot({**state, "parts": self.parts()})
-        self._writing = self._writer.submit(self._store.save, copy), len(self.epochs)
-        return fresh
+        All workers call it, worker 0 writes. Without ``wait`` training goes on meanwhile: a copy of
+        this moment is written by a thread.
+        """
+        fresh, parts = self.settled(), self.parts()
+        if not self._first:
+            return ()
+        if not wait:
+            copy = snapshot({**state, "parts": parts})
+            self._writing = self._writer.submit(self._store.save, copy), len(self.epochs)
+            return fresh
+        self._store.save({**state, "parts": parts})
+        return fresh + self._told(len(self.epochs))
 
     @property
     def writes(self) -> bool:

@@ -68,7 +68,8 @@ class Walker(Protocol):
 def movable(walker: Walker) -> bool:
     """Whether this worker could become one of another generation."""
     own_groups = dist.is_initialized() and len(dist.distributed_c10d._world.pg_map) > 1
-    can = walker.context.plan is not None and not own_groups
+    loader_can = walker.loader is None or walker.loader.movable
+    can = walker.context.plan is not None and not own_groups and loader_can
     return can and all(replica.movable for replica in walker.replicas)
 
 
