@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 TORCH = torch==2.13.0
 
-.PHONY: demo test check bench results results-shockwave docs lock clean
+.PHONY: demo test check bench results results-shockwave agent-results docs lock clean
 
 $(STAMP): pyproject.toml requirements/dev.txt requirements/trainers.txt
 	$(PYTHON) -m venv $(VENV)
@@ -41,6 +41,11 @@ results: $(STAMP)
 results-shockwave: $(STAMP)
 	@test -n "$(DATA)" || { echo "make results-shockwave needs DATA=FOLDER, what was published with Shockwave"; exit 2; }
 	$(BIN)/python -m benchmarks.shockwave --data $(DATA) --processes 2
+
+# docs/results/agent.md: DATA is a folder with rcp, MLPerf's reference convergence points
+agent-results: $(STAMP)
+	@test -n "$(DATA)" || { echo "make agent-results needs DATA=FOLDER, with MLPerf's rcp in it"; exit 2; }
+	$(BIN)/python -m benchmarks.agent --data $(DATA)
 
 docs: $(STAMP)
 	$(BIN)/cog -r docs/reference/cli.md

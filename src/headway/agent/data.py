@@ -5,7 +5,8 @@ fetched when it yielded is read again by whoever goes on.
 """
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cached_property, partial
+from itertools import tee
 from typing import Any, Protocol, final
 
 import numpy as np
@@ -22,12 +23,16 @@ from torch.utils.data import (
 )
 
 from headway.agent.job import MisuseError
-from headway.agent.plan import Pass, Split, epoch_order, passes_from
+from headway.agent.plan import Cursor, Pass, Split, epoch_order, passes_from
 from headway.agent.rng import seed_of
 from headway.agent.stream import STAND_INS, Positioned, fetcher
 from headway.core.types import Int64, IntArray
+from headway.protocol.messages import EpochCount
 
 Counts = NDArray[np.int32]
+_AT_ONCE = 4096  # indices made ready for the sampler
+_MOST_RANGES = 1024
+_NOTHING = (-1, -1)
 
 
 class Driver(Protocol):
@@ -49,17 +54,15 @@ class Driver(Protocol):
         ...
 
     @property
-    def epoch(self) -> int: ...
-
-    @property
-    def position(self) -> int:
-        """Samples of the epoch whose steps are made."""
+    def cursor(self) -> Cursor:
+        """How far the training is."""
         ...
 
     def begin_pass(self, one: Pass) -> None: ...
 
-    def end_pass(self, one: Pass) -> None:
-        """The script asks for the next pass; does not return where the worker yields."""
+    def end_pass(self, one: Pass) -> bool:
+        """The script asks for the next pass. Says whether the passes after this one have another
+        shape from here on; does not return where the worker yields."""
         ...
 
     def end_epoch(self) -> None: ...
@@ -82,11 +85,12 @@ class ElasticLoader:
         everything = len(dataset)
         dropped = everything % initial_batch_size if source.drop_last else 0
         self.samples = everything - dropped  # read in an epoch
-        self.counts: Counts = np.zeros(
-            everything, dtype=np.int32
-        )  # reads in this epoch by this worker
+        self._counts: Counts = np.zeros(everything, dtype=np.int32)
+        self._made = [_NOTHING]  # ranges of positions that are not in them yet, after a first one
         self._order: tuple[int, Int64[IntArray, " samples"]] | None = None
         self._driver: Driver | None = None
+        self._ahead = _Batches()
+        self._rng = torch.Generator()
 
     def drive(self, driver: Driver) -> None:
         """Say who moves through the data."""
@@ -95,51 +99,71 @@ class ElasticLoader:
     def __len__(self) -> int:
         """Passes from the present position to the end of the epoch, at the present batch size."""
         driver = self._driven()
-        samples, split = self.samples - driver.position, driver.split
+        samples, split = self.samples - driver.cursor.position, driver.split
         steps, rest = divmod(samples, split.batch_size)
         return steps * split.passes(split.batch_size) + (split.passes(rest) if rest else 0)
 
     def __iter__(self) -> Iterator[Any]:
         driver = self._driven()
-        while driver.position < self.samples:
-            share = (driver.split, driver.halve_every, self.worker)
-            batches = iter(self._fetcher())
-            for one in self._passes():
+        while driver.cursor.position < self.samples:
+            passes, batches = self._fetched()
+            for one in passes:
                 driver.begin_pass(one)
                 yield next(batches)
-                driver.end_pass(one)
-                if one.last and (driver.split, driver.halve_every, self.worker) != share:
+                if driver.end_pass(one):
                     break
         driver.end_epoch()
 
     def made(self, step: list[Pass]) -> None:
         """A step was really made with these passes of this worker: count what was read."""
         for one in step:
-            self.counts[self._in_order()[one.start : one.stop]] += 1  # no index comes twice
+            self.read(one.start, one.stop)
 
-    def read_range(self, counts: Counts) -> tuple[int, int]:
-        """How often the samples of this epoch were read, at least and at most."""
+    def read(self, start: int, stop: int) -> None:
+        """These positions were read for steps that were really made."""
+        if start == self._made[-1][1]:
+            self._made[-1] = self._made[-1][0], stop
+            return
+        self._made.append((start, stop))
+        if len(self._made) > _MOST_RANGES:
+            self._count()
+
+    def _count(self) -> None:
+        if len(self._made) == 1:
+            return
+        order = self._in_order()
+        for start, stop in self._made[1:]:
+            self._counts[order[start:stop]] += 1  # no index comes twice
+        self._made = [_NOTHING]
+
+    @property
+    def counts(self) -> Counts:
+        """How often this worker has read each sample in this epoch; may be written to."""
+        self._count()
+        return self._counts
+
+    def epoch_count(self, counts: Counts) -> EpochCount:
+        """How often the samples of this epoch were read, by all workers."""
         read = counts[self._in_order()]
-        return (int(read.min()), int(read.max())) if read.size else (0, 0)
+        least, most = (int(read.min()), int(read.max())) if read.size else (0, 0)
+        epoch = self._driven().cursor.epoch
+        return EpochCount(epoch=epoch, samples=self.samples, read_least=least, read_most=most)
 
     def _in_order(self) -> Int64[IntArray, " samples"]:
-        epoch = self._driven().epoch
+        epoch = self._driven().cursor.epoch
         if self._order is None or self._order[0] != epoch:
             order = epoch_order(
-                self.counts.size, epoch=epoch, seed=self.seed, shuffled=self._shuffled
+                self._counts.size, epoch=epoch, seed=self.seed, shuffled=self._shuffled
             )
             self._order = epoch, order[: self.samples]
         return self._order[1]
-
-    def _passes(self) -> Iterator[Pass]:
-        return self._plan()()
 
     def _plan(self) -> Callable[[], Iterator[Pass]]:
         """The passes to the end of the epoch, as things stand now."""
         driver = self._driven()
         return partial(
             passes_from,
-            driver.position,
+            driver.cursor.position,
             self.samples,
             self.worker,
             driver.split,
@@ -149,31 +173,46 @@ class ElasticLoader:
 
     def _batches(self, passes: Iterator[Pass]) -> Iterator[list[int]]:
         order = self._in_order()
+        first, ready = 0, order[:STAND_INS].tolist()
         for one in passes:
-            read = order[one.start : one.stop]
-            yield (read if one.samples else order[:STAND_INS]).tolist()
+            if one.stop > first + len(ready):
+                first = one.start
+                ready = order[first : max(one.stop, first + _AT_ONCE)].tolist()
+            yield ready[one.start - first : one.stop - first] or order[:STAND_INS].tolist()
 
+    def _fetched(self) -> tuple[Iterator[Pass], Iterator[Any]]:
+        """The passes to the end of the epoch, and what the user's DataLoader makes of them."""
+        plan, cursor = self._plan(), self._driven().cursor
+        self._rng.manual_seed(seed_of(self.seed, cursor.epoch, cursor.position, self.worker))
+        if isinstance(self._source.dataset, IterableDataset):
+            return plan(), iter(fetcher(self._source, plan, cursor.epoch, self._options()))
+        ahead, passes = tee(plan())
+        self._ahead.batches = self._batches(ahead)
+        return passes, iter(self._fetcher)
+
+    @cached_property
     def _fetcher(self) -> DataLoader[Any]:
         """The user's DataLoader with our batches in place of its own."""
-        source, driver = self._source, self._driven()
-        seed = seed_of(self.seed, driver.epoch, driver.position, self.worker)
-        options: dict[str, Any] = {
+        source = self._source
+        return DataLoader(
+            source.dataset,
+            batch_sampler=self._ahead,
+            collate_fn=source.collate_fn,
+            **self._options(),
+        )
+
+    def _options(self) -> dict[str, Any]:
+        """Of the user's DataLoader, but what it reads."""
+        source = self._source
+        return {
             "num_workers": source.num_workers,
             "pin_memory": source.pin_memory,
             "timeout": source.timeout,
             "worker_init_fn": source.worker_init_fn,
             "multiprocessing_context": source.multiprocessing_context,
-            "generator": torch.Generator().manual_seed(seed),  # leaves the script's own alone
+            "generator": self._rng,  # leaves the script's own alone
             "prefetch_factor": source.prefetch_factor,
         }
-        if isinstance(source.dataset, IterableDataset):
-            return fetcher(source, self._plan(), driver.epoch, options)
-        return DataLoader(
-            source.dataset,
-            batch_sampler=_Batches(self._batches(self._passes())),
-            collate_fn=source.collate_fn,
-            **options,
-        )
 
     def _driven(self) -> Driver:
         if self._driver is None:
@@ -185,11 +224,10 @@ class ElasticLoader:
 class _Batches(Sampler[list[int]]):
     """Lists of indices for one pass through a DataLoader."""
 
-    def __init__(self, batches: Iterator[list[int]]) -> None:
-        self._batches = batches
+    batches: Iterator[list[int]] = iter(())
 
     def __iter__(self) -> Iterator[list[int]]:
-        return self._batches
+        return self.batches
 
 
 def as_loader(source: Dataset[Any] | DataLoader[Any], batch_size: int | None) -> DataLoader[Any]:

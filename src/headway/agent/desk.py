@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol, final
 
 import msgspec
+import torch
 from torch import Tensor
 
 from headway.agent.checkpoint import LineLog
@@ -21,6 +22,7 @@ from headway.core.types import BatchChange, ChangeCode, JobReport
 from headway.protocol.messages import EpochCount, WorkerNews
 
 # what a log needs to be replayed, and nobody else to know: that the job starts is known
+MOST_LOSSES = 256  # kept one by one
 _NO_NEWS = frozenset({ChangeCode.BEGAN, ChangeCode.MEASURING})
 # steps in a row that may overflow: a GradScaler begins at 2^16 and halves; then it is the model
 MOST_SKIPPED = 16
@@ -68,11 +70,13 @@ class Desk:
         self._reported_s = time.perf_counter()
         self._loss: Tensor | float = 0.0
         self._losses = 0
-        self._recent: Tensor | float = 0.0  # since the last exchange
-        self._recents = 0
+        self._recent: list[Tensor | float] = []  # since the last exchange, not in the sum yet
+        self._taken: Tensor | float = 0.0  # of these, where they became too many
+        self._takens = 0
         self._heard: list[Tensor | float] = []  # in the passes of this step
         self._overflowed = False  # this step
         self._overflows = 0  # in a row
+        self.overflowing = False  # this step or the one before
         self.trackers = Trackers()
         self._pace = Pace()
 
@@ -106,16 +110,24 @@ class Desk:
 
     def skip_step(self) -> None:
         """The gradients of this step overflowed: what its losses are says nothing of the model."""
-        self._overflowed = True
+        self._overflowed = self.overflowing = True
 
     def end_step(self) -> None:
-        """Add up what was heard, on the device: the host does not wait."""
+        """What was heard counts, unless the step was skipped; kept on the device: the host does not
+        wait."""
         self._overflows = self._overflows + 1 if self._overflowed else 0
         if self._overflows == 0 or self._overflows > MOST_SKIPPED:
-            for value in self._heard:
-                self._loss, self._losses = self._loss + value, self._losses + 1
-                self._recent, self._recents = self._recent + value, self._recents + 1
+            self._recent += self._heard
+            if len(self._recent) >= MOST_LOSSES:
+                self._add_up()
         self._heard, self._overflowed = [], False
+        self.overflowing = self._overflows > 0
+
+    def _add_up(self) -> None:
+        total, heard = _sum(self._recent), len(self._recent)
+        self._recent = []
+        self._loss, self._losses = self._loss + total, self._losses + heard
+        self._taken, self._takens = self._taken + total, self._takens + heard
 
     def saved(self, epochs: tuple[EpochCount, ...]) -> None:
         """A checkpoint is written, and these epochs with it."""
@@ -124,8 +136,9 @@ class Desk:
 
     def take_loss(self) -> list[float]:
         """Sum and count of the losses heard since this was last called. The host waits for them."""
-        taken = [float(self._recent), float(self._recents)]
-        self._recent, self._recents = 0.0, 0
+        self._add_up()
+        taken = [float(self._taken), float(self._takens)]
+        self._taken, self._takens = 0.0, 0
         return taken
 
     def logged_samples(self) -> int:
@@ -159,6 +172,7 @@ class Desk:
         fit, errors = tuner.fit, tuner.step_errors(split)
         if not isfinite(fit.error):
             return
+        self._add_up()
         loss = float(self._loss) / self._losses if self._losses else None
         self._loss, self._losses = 0.0, 0
         report = JobReport(
@@ -189,3 +203,12 @@ class Desk:
         """Give the agent a moment to read the rest."""
         self._reporter.flush()
         self.trackers.end()
+
+
+def _sum(losses: list[Tensor | float]) -> Tensor | float:
+    """At once where they are alike, as they are in almost any script."""
+    scalars = [one for one in losses if isinstance(one, Tensor) and one.ndim == 0]
+    if len(scalars) < len(losses) or len({(one.dtype, one.device) for one in scalars}) != 1:
+        return sum(losses)
+    together = torch.stack(scalars)
+    return together.sum(dtype=torch.promote_types(together.dtype, torch.float32))

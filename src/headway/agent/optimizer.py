@@ -52,7 +52,7 @@ class ScaledOptimizer(Optimizer):
         if closure is not None:
             raise MisuseError("optimizer.step(closure): an optimizer with a closure cannot resize")
         self._may_zero = self._made = self._turn.last_pass
-        if not self._turn.last_pass:
+        if not self._made:
             return
         scale = self._turn.scale()
         if scale == UNSCALED:

@@ -137,6 +137,11 @@ class GradientProbe:
         else:
             self._unhook()
 
+    def rest(self) -> None:
+        """Steps follow that a worker alone makes in one pass, and none of them is measured."""
+        self._measuring, self._weight = False, 1.0
+        self._unhook()
+
     def end_step(self) -> None:
         """Keep what was measured; every worker keeps as many, spoiled ones as NaN."""
         if not self._measuring or self._differences:

@@ -175,7 +175,7 @@ class ScheduledJob:
         self._begin(loop.loader)
         while self._more(count):
             self._check_models()
-            yield loop.epoch
+            yield loop.cursor.epoch
             loop.next_epoch()
 
     def _more(self, count: int) -> bool:

@@ -21,6 +21,7 @@ from headway.agent.data import Counts, Driver, ElasticLoader
 from headway.agent.follower import shares
 from headway.agent.job import MisuseError
 from headway.agent.plan import Cursor, Pass
+from headway.protocol.messages import EpochCount
 
 Summed = Callable[[Tensor], Tensor]
 
@@ -84,18 +85,18 @@ class StatefulLoader:
         self._driver = driver
 
     def __len__(self) -> int:
-        position = 0 if self._driver is None else self._driver.position
+        position = 0 if self._driver is None else self._driver.cursor.position
         return (self.samples - position) // self._batch_size * self._here.passes
 
     def __iter__(self) -> Iterator[Any]:
         driver = self._driver
         if driver is None:
             raise MisuseError("job.loader(...): iterate it inside `for epoch in job.epochs(n)`")
-        if driver.position >= self.samples:  # a yield has cut the epoch at its very end
+        if driver.cursor.position >= self.samples:  # a yield has cut the epoch at its very end
             return
         batches = iter(self.source)
-        while driver.position < self.samples:
-            for one in self._step(driver.position):
+        while driver.cursor.position < self.samples:
+            for one in self._step(driver.cursor.position):
                 driver.begin_pass(one)
                 yield self._next(batches)
                 driver.end_pass(one)
@@ -110,9 +111,13 @@ class StatefulLoader:
     def made(self, step: list[Pass]) -> None:
         """Nothing to count."""
 
-    def read_range(self, counts: Counts) -> tuple[int, int]:
+    def read(self, start: int, stop: int) -> None:
+        """Nothing to count."""
+
+    def epoch_count(self, counts: Counts) -> EpochCount:
         """Nothing was counted."""
-        return (0, 0)
+        epoch = 0 if self._driver is None else self._driver.cursor.epoch
+        return EpochCount(epoch=epoch, samples=self.samples, read_least=0, read_most=0)
 
     def _step(self, position: int) -> Iterator[Pass]:
         size, passes = self._here.per_worker, self._here.passes

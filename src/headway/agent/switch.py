@@ -60,6 +60,10 @@ class Walker(Protocol):
 
     def begin(self) -> None: ...
 
+    def save(self) -> None: ...
+
+    def leave(self) -> None: ...
+
 
 def movable(walker: Walker) -> bool:
     """Whether this worker could become one of another generation."""
@@ -67,6 +71,16 @@ def movable(walker: Walker) -> bool:
     loader_can = walker.loader is None or walker.loader.movable
     can = walker.context.plan is not None and not own_groups and loader_can
     return can and all(replica.movable for replica in walker.replicas)
+
+
+def stop(walker: Walker, generation: int) -> None:
+    """A collective, which all have agreed to: become this generation, or save and leave."""
+    plan = ordered(walker, generation)
+    if plan is None:
+        walker.save()
+        walker.leave()
+        raise SystemExit(YIELDED)
+    cross(walker, plan)
 
 
 def ordered(walker: Walker, generation: int) -> SwitchPlan | None:
