@@ -15,7 +15,7 @@ from torch.optim import Optimizer
 from torch.utils.hooks import RemovableHandle
 
 from headway.agent.noise import Pair
-from headway.agent.norms import Norms, untouched_rows
+from headway.agent.norms import Norms, added, untouched_rows
 from headway.agent.plan import Pass, micro_batches
 from headway.agent.precondition import Preconditioners
 from headway.agent.sharding import (
@@ -149,7 +149,7 @@ class GradientProbe:
         one = self._pass
         passes, small_size = micro_batches(one.step_size, self._workers, one.passes)
         lost = torch.full((), torch.nan, device=self._device)
-        small = _added(self._small, self._device)
+        small = added(self._small, self._device)
         if self._sharded:  # each worker has measured its own part, in its own passes
             small = small * (passes / self._passes_read) if self._passes_read else lost
         whole = (lost, lost) if self._whole is None or self._spoiled else self._whole
@@ -254,7 +254,7 @@ class GradientProbe:
             self._difference(dense, partly=len(dense) < len(gradients))
         elif dense:
             norms = [self._norms.squared(*one) * shards(one[0]) for one in dense]
-            whole = _added(norms, self._device)
+            whole = added(norms, self._device)
             self._whole = whole, self._doubt(dense, partly=len(dense) < len(gradients))
         self.toll.end()
 
@@ -263,7 +263,7 @@ class GradientProbe:
         size, kept = self._pass.step_size, self._kept
         if self._kept_size == size and kept.keys() == {id(p) for p, _ in dense}:
             parts = [self._norms.pair(p, new, kept[id(p)]) for p, new in dense]
-            small, big = (_added(list(part), self._device) for part in zip(*parts, strict=True))
+            small, big = (added(list(part), self._device) for part in zip(*parts, strict=True))
             if not self._spoiled:
                 doubt = self._doubt(dense, partly=partly)
                 both = 2.0 * size
@@ -290,12 +290,6 @@ def _copied(gradient: Tensor, into: Tensor | None) -> Tensor:
     if into is None or not fits or into.device != gradient.device:
         return gradient.detach().clone()
     return into.copy_(gradient.detach())
-
-
-def _added(parts: list[Tensor], device: torch.device) -> Tensor:
-    """Their sum, on one device; copies between devices do not make the host wait."""
-    together = [part.to(device, non_blocking=True) for part in parts]
-    return torch.stack(together).sum() if together else torch.zeros((), device=device)
 
 
 def _call_after_backward(callback: Callable[[], None], *, later: bool) -> None:
