@@ -38,6 +38,8 @@ def test_what_it_has_not_is_the_module_s() -> None:
         _ = one.nothing
     one.eval()
     assert not one.module.training
+    assert one[0] is one.module[0]
+    assert list(one) == list(one.module)
 
 
 def test_a_copy_takes_no_part(stage: Callable[..., "Stage"]) -> None:

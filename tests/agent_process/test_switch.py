@@ -44,6 +44,9 @@ class Trap:
 
 with headway.attach(checkpoint_every_s=3600.0) as job:
     net = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 2))
+    if job.workers > 1 and os.path.exists("sharded"):
+        from torch.distributed.fsdp import fully_shard
+        fully_shard(net)
     model = job.model(net)
     adam = torch.optim.Adam(net.parameters(), lr=0.01)
     optimizer = job.optimizer(adam, lr_rule="hold")
@@ -65,9 +68,9 @@ with headway.attach(checkpoint_every_s=3600.0) as job:
             job.step(loss=loss)
             scheduler.step()
             time.sleep(0.05 if os.path.exists("slow") else 0.0)
+        with torch.no_grad():  # by all: a sharded model would wait for the others
+            total = float(nn.functional.cross_entropy(net(inputs), labels))
         if job.worker == 0:
-            with torch.no_grad():
-                total = float(nn.functional.cross_entropy(net(inputs), labels))
             print(json.dumps([epoch, total, os.getpid()]))
 """
 
@@ -188,4 +191,17 @@ def test_a_survivor_that_dies_in_the_switch_loses_nothing(
     assert len(workers(stage)) == 3
     assert not workers(stage) & old
     assert "no switch to generation 2" in stage.log()
+    finish(stage, alone)
+
+
+def test_a_model_that_is_sharded_among_several_is_resized_by_restarts(
+    stage: Stage, alone: list[tuple[int, float]]
+) -> None:
+    """A worker alone could switch; who would join it fails at once, having nobody to shard with."""
+    (stage.scripts / "sharded").write_text("")
+    start(stage, 0)
+    for generation, slots in enumerate([(0, 1), (0,)], start=2):
+        stage.play.tell(generation, *slots)
+        assert not stage.until_phase(AgentPhase.RUNNING, generation).in_process
+        assert len(workers(stage)) == len(slots)
     finish(stage, alone)

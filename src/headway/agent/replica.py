@@ -72,6 +72,11 @@ class Replica(nn.Module):
                 return getattr(self._synchronised[0], name)
             return getattr(inner, name)
 
+    def __getitem__(self, index: Any) -> Any:
+        """Of a sequence of layers; Python looks for this in the class alone."""
+        module: Any = self.module
+        return module[index]
+
     def state_dict(self, *arguments: Any, **named: Any) -> Any:
         return self.module.state_dict(*arguments, **named)
 

@@ -67,6 +67,8 @@ class Table:
             orders=self._order(directive),
         )
         common[JOINS] = "1"
+        # nobody to meet yet: who tries, as to shard a model, fails at once and is not waited for
+        del common["MASTER_ADDR"], common["MASTER_PORT"]
         switching = Switching(crew, directive, plan, staying)
         return switching, tuple(_seat(worker, crew, common) for worker in coming)
 
