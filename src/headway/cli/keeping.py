@@ -67,4 +67,4 @@ def keep(out: Path, facts: Mapping[str, str], results: Sequence[Result]) -> None
 def _entry(out: Path, result: Result) -> Entry:
     with (out / result.policy / LOG).open("rb") as log:
         usage = Usage.of(read(log))
-    return Entry(policy=result.policy, summary=result.summary, usage=usage)
+    return Entry(policy=result.policy, summary=result.summary, usage=usage, tenants=result.tenants)

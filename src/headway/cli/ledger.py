@@ -7,6 +7,7 @@ import click
 
 from headway.cli.client import Client, service_options
 from headway.cli.output import print_json, print_table
+from headway.report.table import signed
 
 COLUMNS = ("tenant", "weight", "jobs", "active", "GPU-h held", "GPU-h share", "GPU-h ahead")
 
@@ -36,5 +37,5 @@ def _row(one: Mapping[str, Any]) -> tuple[str, ...]:
         str(one["active"]),
         f"{one['gpu_hours']:,.2f}",
         f"{one['entitled_gpu_hours']:,.2f}",
-        f"{one['ahead_gpu_hours']:+,.2f}",
+        signed(one["ahead_gpu_hours"], 2),
     )

@@ -174,7 +174,7 @@ class Meter:
 
     def _change_cluster(self, event: RunOpened | NodeJoined | NodeLost) -> None:
         if isinstance(event, RunOpened):
-            self._entitled.weigh(parse_tenants(event.settings.get("tenants", "")))
+            self._entitled.weigh(tenants_of(event))
         elif isinstance(event, NodeJoined):
             self._nodes[event.node.node_id] = event.node.gpus
         else:
@@ -283,6 +283,11 @@ class Meter:
             _ratio(jct_s * served_s, exclusive_s * crowding_s),
             _ratio(jct_s, exclusive_s * static),
         )
+
+
+def tenants_of(opened: RunOpened) -> dict[str, float]:
+    """Weights of tenants: those of the policy, else those that a simulation reckons with."""
+    return parse_tenants(opened.settings.get("tenants") or str(opened.simulated.get("tenants", "")))
 
 
 def _ratio(over: float, under: float) -> float | None:

@@ -5,7 +5,8 @@ from dataclasses import asdict
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from headway.core.policy.shares import UNNAMED, parse_tenants
+from headway.core.metrics import tenants_of
+from headway.core.policy.shares import UNNAMED
 from headway.service.api.desk import Here
 
 router = APIRouter(prefix="/tenants", tags=["tenants"])
@@ -39,7 +40,7 @@ def tenants(here: Here) -> TenantList:
     """GPU-hours that each tenant has held against those it was entitled to."""
     runner = here.runner
     opened = runner.board.opened
-    table = parse_tenants("" if opened is None else opened.settings.get("tenants", ""))
+    table = {} if opened is None else tenants_of(opened)
     accounts = runner.board.tenants(runner.now_s())
     return TenantList(
         tenants=[
