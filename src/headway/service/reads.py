@@ -24,6 +24,7 @@ from headway.core.control.events import (
 from headway.core.control.lifecycle import ENDED_BY, Phase
 from headway.core.control.state import JobState, State
 from headway.core.explain.promise import Told
+from headway.core.explain.record import Factors, Record
 from headway.core.ids import JobId
 from headway.core.metrics import Meter, TenantOutcome, per_tenant
 from headway.core.types import NOTHING, JobReport, Reason
@@ -54,7 +55,7 @@ class JobRecord:
     reason_s: float | None = None
     history: tuple[Entry, ...] = ()
 
-    def told(self, policy: str) -> Told:
+    def told(self, policy: str, factors: Factors) -> Told:
         """What its promise is read from."""
         return Told(
             submitted_s=self.job.spec.submitted_s,
@@ -63,6 +64,7 @@ class JobRecord:
             reason=self.reason,
             decided_s=self.reason_s,
             policy=policy,
+            factors=factors,
         )
 
 
@@ -75,6 +77,7 @@ class _Sums:
     decided: RoundDecided | None = None
     records: dict[JobId, JobRecord] = field(default_factory=dict)
     meter: Meter = field(default_factory=Meter)
+    record: Record = field(default_factory=Record)
 
 
 @final
@@ -98,6 +101,7 @@ class Board:
 
     def _whole(self, event: Event) -> None:
         self._sums.meter.add(event)
+        self._sums.record.add(event)
         match event:
             case RunOpened():
                 self._sums.opened = event
@@ -136,6 +140,12 @@ class Board:
             self._sums.meter.advance(now_s)
             outcomes = self._sums.meter.outcomes()
         return per_tenant(outcomes)
+
+    @property
+    def factors(self) -> Factors:
+        """How wide an interval around a predicted finish must be, by how earlier ones came out."""
+        with self._lock:
+            return self._sums.record.factors
 
     def free_id(self, name: str) -> JobId:
         """The name itself, or with the first number that nobody has had."""

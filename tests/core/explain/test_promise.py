@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from headway.core.control.lifecycle import Phase
 from headway.core.explain.promise import Standing, Told, standing
+from headway.core.explain.record import Factors
 from headway.core.ids import JobId
 from headway.core.types import Reason, ReasonCode
 
@@ -38,6 +39,14 @@ def test_ages_become_times_and_two_standard_errors_an_interval() -> None:
         latest_s=4_300.0,
         decided_s=1_600.0,
     )
+
+
+def test_an_interval_is_as_wide_as_earlier_promises_came_out_wrong() -> None:
+    """Two standard errors held 26 of 100 ends: a policy knows nothing of jobs to come."""
+    wide = stands(replace(TOLD, factors=Factors(0.5, 3.0)), 1_600.0)
+    assert (wide.earliest_s, wide.finish_s, wide.latest_s) == (2_650.0, 3_700.0, 7_900.0)
+    narrow = stands(replace(TOLD, factors=Factors(0.99, 1.01)), 1_600.0)
+    assert narrow == stands(TOLD, 1_600.0)
 
 
 def test_nothing_is_predicted_for_the_past() -> None:

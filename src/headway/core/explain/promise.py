@@ -6,9 +6,10 @@ from types import MappingProxyType
 
 from headway.core.control.lifecycle import Phase
 from headway.core.control.promised import Promised
+from headway.core.explain.record import EXACT, Factors
 from headway.core.types import Reason
 
-ERRORS = 2.0  # standard errors to each side of a predicted finish
+ERRORS = 2.0  # standard errors to each side of a predicted finish, at least
 NO_FINISH = MappingProxyType(
     {Phase.FAILED: "the job failed", Phase.CANCELLED: "the job was cancelled"}
 )
@@ -21,7 +22,7 @@ class Standing:
     rho_hat: float  # age at ``finish_s`` over that at ``egalitarian_end_s``; above 1 it is late
     egalitarian_end_s: float  # when it would end with its share of the cluster
     finish_s: float
-    earliest_s: float
+    earliest_s: float  # 95 of 100 ends are between these two, by how earlier promises came out
     latest_s: float
     decided_s: float  # when this was predicted
 
@@ -36,6 +37,7 @@ class Told:
     reason: Reason | None  # of the last decision that said something new of this job
     decided_s: float | None  # when that was
     policy: str
+    factors: Factors = EXACT  # of the time left, by how earlier promises came out
 
 
 def standing(told: Told, now_s: float) -> Standing | str:
@@ -65,10 +67,9 @@ def _ends(told: Told, promised: Promised, now_s: float) -> tuple[float, float, f
     """Predicted, at the earliest, at the latest."""
     if told.ended_s is not None:
         return told.ended_s, told.ended_s, told.ended_s
+    decided_s = now_s if told.decided_s is None else told.decided_s
     finish_s = told.submitted_s + promised.finish_s
-    spread_s = ERRORS * promised.finish_error_s
-    return (
-        max(finish_s, now_s),
-        max(finish_s - spread_s, now_s),
-        max(finish_s + spread_s, now_s),
-    )
+    left_s, spread_s = max(finish_s - decided_s, 0.0), ERRORS * promised.finish_error_s
+    earliest_s = min(finish_s - spread_s, decided_s + told.factors.least * left_s)
+    latest_s = max(finish_s + spread_s, decided_s + told.factors.most * left_s)
+    return max(finish_s, now_s), max(earliest_s, now_s), max(latest_s, now_s)

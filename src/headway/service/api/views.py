@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from pydantic import BaseModel, Field
 
-from headway.core.explain.promise import standing
+from headway.core.explain.promise import Told, standing
 from headway.core.explain.why import explain
 from headway.core.types import NOTHING, Allocation
 from headway.service.reads import JobRecord
@@ -26,8 +26,12 @@ class PromiseView(BaseModel):
     rho_hat: float = Field(description="age at its finish over that with its share; above 1: late")
     egalitarian_end_s: float = Field(description="when it would end with its share of the cluster")
     finish_s: float = Field(description="when it is predicted to end; never before now")
-    earliest_s: float = Field(description="two standard errors before, and never before now")
-    latest_s: float = Field(description="two standard errors after")
+    earliest_s: float = Field(
+        description="as far as earlier promises came out too late; never before now"
+    )
+    latest_s: float = Field(
+        description="with the former, around 95 of 100 ends, by earlier promises"
+    )
     decided_s: float = Field(description="when this was predicted")
 
 
@@ -90,9 +94,8 @@ def summary(record: JobRecord, now_s: float) -> JobSummary:
     return JobSummary(**_summary(record, now_s))
 
 
-def detail(record: JobRecord, now_s: float, policy: str) -> JobDetail:
+def detail(record: JobRecord, told: Told, now_s: float) -> JobDetail:
     """All there is to show of a job."""
-    told = record.told(policy)
     promise = standing(told, now_s)
     why = None
     if record.reason is not None:
