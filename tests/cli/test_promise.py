@@ -30,6 +30,12 @@ def test_of_one_whose_fair_share_would_have_ended() -> None:
     assert promise_line(late, NOON_S).endswith("its fair share promised 11:59: 1.30 of it")
 
 
+def test_of_one_that_runs_longer_than_the_latest_that_was_predicted() -> None:
+    assert promise_line(job(latest_s=NOON_S), NOON_S) == (
+        "was to have ended by now; its fair share promises 14:30: 0.90 of it"
+    )
+
+
 def test_another_day_is_named() -> None:
     line = promise_line(job(latest_s=NOON_S + 86_400.0), NOON_S)
     assert line.startswith("ends about 14:05 (13:50 to 2026-03-05 12:00)")

@@ -16,8 +16,10 @@ def promise_line(job: Mapping[str, Any], now_s: float) -> str:
     end = f"{_at(end_s, now_s)}: {rho_hat:.2f} of it"
     if job["ended_s"] is not None:
         return f"ended {_at(finish_s, now_s)}; its fair share promised {end}"
-    between = f"{_at(promise['earliest_s'], now_s)} to {_at(promise['latest_s'], now_s)}"
     tense = "promises" if end_s >= now_s else "promised"
+    if promise["latest_s"] <= now_s:
+        return f"was to have ended by now; its fair share {tense} {end}"
+    between = f"{_at(promise['earliest_s'], now_s)} to {_at(promise['latest_s'], now_s)}"
     return (
         f"ends about {_at(finish_s, now_s)} ({between}), in {span(finish_s - now_s)}; "
         f"its fair share {tense} {end}"

@@ -40,7 +40,7 @@ def told(
         (
             reason(ReasonCode.SHRANK, 4, 2),
             2,
-            "It gave some up to other jobs: 2 GPUs, after 4 GPUs.",
+            "It was given fewer: 2 GPUs, after 4 GPUs.",
         ),
         (
             reason(ReasonCode.MOVED, 2, 2),
@@ -93,9 +93,17 @@ def test_the_promise_is_a_sentence_of_its_own() -> None:
     )
 
 
+def test_a_job_that_may_end_any_moment_has_only_a_bound() -> None:
+    kept = reason(ReasonCode.KEPT, 2, 2, **PROMISE)
+    assert "It ends in about 5 min (at most 15 min); its" in explain(told(kept), 2, 6_100.0)
+
+
 def test_a_promise_whose_time_is_past_is_told_so() -> None:
     kept = reason(ReasonCode.KEPT, 2, 2, **PROMISE)
-    assert "its fair share promised 30 min ago: 1.25 of" in explain(told(kept), 2, 10_000.0)
+    assert explain(told(kept), 2, 10_000.0) == (
+        "It keeps the 2 GPUs that it held. It was to have ended by now; its fair share promised "
+        "30 min ago: 1.25 of its egalitarian time."
+    )
 
 
 def test_before_any_decision() -> None:

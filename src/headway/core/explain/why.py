@@ -12,7 +12,7 @@ SENTENCES: Mapping[ReasonCode, str] = MappingProxyType(
     {
         ReasonCode.STARTED: "It held nothing and was given {after}",
         ReasonCode.GREW: "It was given more: {after}, after {before}",
-        ReasonCode.SHRANK: "It gave some up to other jobs: {after}, after {before}",
+        ReasonCode.SHRANK: "It was given fewer: {after}, after {before}",
         ReasonCode.MOVED: "It was moved to other nodes, with {after} as before",
         ReasonCode.KEPT: "It keeps the {after} that it held",
         ReasonCode.STOPPED: "Its {before} went to other jobs; it goes on from its checkpoint later",
@@ -93,10 +93,11 @@ def _promise(promise: Standing | str, now_s: float) -> str:
     early_s, late_s = promise.earliest_s - now_s, promise.latest_s - now_s
     left_s = promise.egalitarian_end_s - now_s
     fair = f"promises {span(left_s)}" if left_s >= 0 else f"promised {span(-left_s)} ago"
-    return (
-        f"It ends in about {span(promise.finish_s - now_s)} ({span(early_s)} to {span(late_s)}); "
-        f"its fair share {fair}: {promise.rho_hat:.2f} of its egalitarian time"
-    )
+    between = f"{span(early_s)} to {span(late_s)}" if early_s > 0 else f"at most {span(late_s)}"
+    ends = f"It ends in about {span(promise.finish_s - now_s)} ({between})"
+    if late_s <= 0:
+        ends = "It was to have ended by now"
+    return f"{ends}; its fair share {fair}: {promise.rho_hat:.2f} of its egalitarian time"
 
 
 def _end(told: Told, age_s: float, promise: Standing | str) -> str:
