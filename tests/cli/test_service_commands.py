@@ -88,6 +88,41 @@ def test_from_submission_to_cancellation(headway: Call, tmp_path: Path) -> None:
     assert ended.split()[1:3] == ["cancelled", "Cancelled"]  # not what the last decision said
 
 
+def test_why_a_job_holds_what_it_holds_and_that_fifo_promises_nothing(headway: Call) -> None:
+    headway("submit", "--name", "asked", "--gpus", "2", "--", "python", "train.py")
+    until(lambda: "keeps" in headway("explain", "asked")[1])
+    code, out, err = headway("explain", "asked")
+    assert (code, err) == (0, "")
+    none = "policy fifo predicts no finish of this job"
+    assert out == f"It keeps the 2 GPUs that it held. It has no promise: {none}.\n"
+    assert f"promise    none: {none}\n" in headway("show", "asked")[1]
+    told = json.loads(headway("explain", "asked", "--json")[1])
+    assert (told["job_id"], told["promise"], told["no_promise"]) == ("asked", None, none)
+    assert told["explanation"] == out.strip()
+    headway("cancel", "asked")
+    assert headway("explain", "asked")[1].startswith("It was cancelled after ")
+    assert headway("explain", "nobody")[0] == 2
+
+
+def test_tenants_and_how_far_they_are_ahead(headway: Call, tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text("name: owned\nrun: python train.py\ntenant: vision\n")
+    headway("submit", "job.yaml")
+    code, out, err = headway("tenants")
+    assert (code, err) == (0, "")
+    assert out.split("\n")[0].split() == [
+        *("tenant", "weight", "jobs", "active"),
+        *("GPU-h", "held", "GPU-h", "share", "GPU-h", "ahead"),
+    ]
+    (row,) = [line.split() for line in out.splitlines() if line.startswith("vision")]
+    assert row[:4] == ["vision", "-", "1", "1"]
+    assert row[-1] == "0.00"  # in hours; it has only just begun
+    accounts = json.loads(headway("tenants", "--json")[1])["tenants"]
+    for one in accounts:
+        ahead = one["gpu_hours"] - one["entitled_gpu_hours"]
+        assert one["ahead_gpu_hours"] == pytest.approx(ahead)
+    headway("cancel", "owned")
+
+
 def test_a_job_file_and_options_that_take_the_place_of_its_fields(
     headway: Call, tmp_path: Path
 ) -> None:

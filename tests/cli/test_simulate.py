@@ -260,11 +260,14 @@ def test_tenants_have_weights_from_a_file_and_their_gpu_hours_are_told(
     _, text, _ = headway(
         monkeypatch, capsys, *options, "--policy", "fifo", "--tenants", weights, "--out", out
     )
-    assert text.splitlines()[-2].startswith("GPU-h a")
+    titles = [line.split()[:2] for line in text.splitlines()[-4:]]
+    assert titles == [["GPU-h", "a"], ["GPU-h", "b"], ["ahead", "a"], ["ahead", "b"]]
+    assert (out / "report.md").read_text().count("| fifo | b |") == 1
     first = (out / "pollux" / "events.jsonl").read_text().splitlines()[0]
     assert json.loads(first)["settings"] == {"tenants": "a:1,b:4"}
     first = (out / "fifo" / "events.jsonl").read_text().splitlines()[0]
     assert json.loads(first)["settings"] == {}
+    assert json.loads(first)["simulated"]["tenants"] == "a:1,b:4"  # its ledger is by these too
     _, even, _ = headway(monkeypatch, capsys, *options, "--json")
     _, heavy, _ = headway(monkeypatch, capsys, *options, "--tenants", weights, "--json")
     (a, b), (a_heavy, b_heavy) = (
@@ -272,6 +275,8 @@ def test_tenants_have_weights_from_a_file_and_their_gpu_hours_are_told(
     )
     assert (a["tenant"], a["jobs"], a["finished"]) == ("a", 2, 2)
     assert b_heavy["avg_jct_s"] < b["avg_jct_s"]
+    assert b_heavy["ahead_gpu_hours"] == b_heavy["gpu_hours"] - b_heavy["entitled_gpu_hours"]
+    assert a["ahead_gpu_hours"] + b["ahead_gpu_hours"] < 1e-9  # nobody has what was not there
     assert a_heavy["avg_jct_s"] > a["avg_jct_s"]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from headway.core.control.events import NodeJoined, RoundStarted
 from headway.core.ids import NodeId
-from headway.core.metrics import Summary, summarise
+from headway.core.metrics import Summary, TenantOutcome, summarise
 from headway.core.types import Node
 from headway.report import Entry, Usage, comparison, fairness, markdown_report
 
@@ -85,6 +85,23 @@ def test_the_page_says_what_was_run_and_puts_charts_on_one_axis(
     assert len({len(line) for line in fence[:2]}) == 1
     assert fence[2].endswith("2.0 h")
     assert page.endswith("```\n")
+
+
+def account(tenant: str, held: float, entitled: float) -> TenantOutcome:
+    return TenantOutcome(
+        tenant=tenant, jobs=3, active=0, finished=3, avg_jct_s=1_234.0, gpu_hours=held,
+        entitled_gpu_hours=entitled, ahead_gpu_hours=held - entitled,
+    )  # fmt: skip
+
+
+def test_tenants_have_a_ledger_where_there_are_several() -> None:
+    two = (account("speech", 10.0, 12.5), account("vision", 1_502.5, 1_500.0))
+    entry = Entry(policy="pollux", summary=POLLUX, usage=USAGE, tenants=two)
+    page = markdown_report({}, [entry])
+    assert "| pollux | speech | 3 | 1,234 | 10.0 | 12.5 | -2.5 |" in page
+    assert "| pollux | vision | 3 | 1,234 | 1,502.5 | 1,500.0 | +2.5 |" in page
+    alone = replace(entry, tenants=two[:1])
+    assert "## Tenants" not in markdown_report({}, [alone])
 
 
 def test_one_policy_alone_is_best_at_nothing() -> None:

@@ -109,6 +109,7 @@ def outcome(jct_s: float | None, rho: float | None = None) -> JobOutcome:
     return JobOutcome(
         job_id=JobId("a"), name="a", tenant="default", submitted_s=0, started_s=0,
         finished_s=jct_s, jct_s=jct_s, queueing_s=0, gpu_hours=0, provisioned_gpu_hours=0,
+        entitled_gpu_hours=0,
         restarts=0, max_gpus=1, rho=rho, rho_own=None, rho_jobs=None, rho_static=None, ended=None,
     )  # fmt: skip
 

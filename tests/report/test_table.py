@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.report.table import Table, number
+from headway.report.table import Table, number, signed
 
 CELLS = st.tuples(st.text("ab |\n", max_size=8), st.text("12", max_size=3))
 
@@ -26,3 +26,9 @@ def test_numbers_for_people() -> None:
     assert number(0.125, 2) == "0.12"
     assert number(None, 2) == "–"
     assert number(0) == "0"
+
+
+def test_a_balance_has_its_sign_but_where_it_is_nothing() -> None:
+    said = [signed(value, 1) for value in (1234.56, -2.5, 0.01, -0.01, 0.0)]
+    assert said == ["+1,234.6", "-2.5", "0.0", "0.0", "0.0"]
+    assert signed(-0.4) == "0"

@@ -12,6 +12,7 @@ from headway.core.control.events import (
     JobSubmitted,
     RoundDecided,
 )
+from headway.core.explain.why import figures
 from headway.core.types import BatchChange, Reason
 from headway.report.story import JobStory, Stories, over_time
 
@@ -60,16 +61,7 @@ def why_size(reason: Reason | None) -> str:
     """The decision's reason with its numbers, as people read them."""
     if reason is None:
         return ""
-    numbers = dict(reason.numbers)
-    told = []
-    for name, value in numbers.items():
-        what, _, side = name.rpartition("_")
-        if what == "gpus" or side == "before":  # the sizes are told already; before goes with after
-            continue
-        before = numbers.get(f"{what}_before") if side == "after" else None
-        told.append(
-            f"{name} {value:.3g}" if before is None else f"{what} {before:.3g} → {value:.3g}"
-        )
+    told = [" ".join(figure) for figure in figures(reason)]
     return f"{reason.code}: {', '.join(told)}" if told else str(reason.code)
 
 

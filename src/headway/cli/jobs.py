@@ -1,4 +1,4 @@
-"""headway jobs, show, logs, cancel: what became of what was submitted."""
+"""headway jobs, show, explain, logs, cancel: what became of what was submitted."""
 
 import time
 from collections.abc import Mapping
@@ -50,7 +50,7 @@ def jobs_command(ended: bool, url: str | None, state: str | None, as_json: bool)
 @click.argument("job", type=JOB)
 @service_options
 def show_command(job: str, url: str | None, state: str | None, as_json: bool) -> None:
-    """Show one job in full: what it holds, why, how far it is, and how it came there."""
+    """Show one job in full: what it holds, why, how far it is, when it ends, how it came there."""
     answer = Client.find(url=url, state=state).get(f"/api/v1/jobs/{job}")
     if as_json:
         print_json(answer)
@@ -60,6 +60,19 @@ def show_command(job: str, url: str | None, state: str | None, as_json: bool) ->
     click.echo("history")
     for entry in shortened(answer["history"]):
         click.echo(f"  {_clock(entry['at_s'])}  {entry['event']:<13} {_happened(entry)}".rstrip())
+
+
+@click.command("explain")
+@click.argument("job", type=JOB)
+@service_options
+def explain_command(job: str, url: str | None, state: str | None, as_json: bool) -> None:
+    """Say why a job holds what it holds, and what it is promised."""
+    answer = Client.find(url=url, state=state).get(f"/api/v1/jobs/{job}")
+    if as_json:
+        told = ("job_id", "phase", "gpus", "explanation", "why", "promise", "no_promise")
+        print_json({key: answer[key] for key in told})
+    else:
+        click.echo(answer["explanation"])
 
 
 @click.command("logs")
@@ -139,6 +152,8 @@ def _row(job: Fields) -> tuple[str, ...]:
 
 
 def _facts(job: Fields) -> list[tuple[str, str]]:
+    from headway.cli.promise import promise_line  # with NumPy; the other commands do without
+
     held = ", ".join(f"{gpus} on {node}" for node, gpus in job["allocation"].items())
     facts = [
         ("job", job["job_id"]),
@@ -151,6 +166,7 @@ def _facts(job: Fields) -> list[tuple[str, str]]:
         ("started", _clock(job["started_s"])),
         ("ended", _clock(job["ended_s"])),
     ]
+    facts.append(("promise", promise_line(job, time.time())))
     if job["why"]:
         numbers = ", ".join(f"{k} {_number(v)}" for k, v in job["why"]["numbers"].items())
         facts.append(("why", f"{job['why']['code']} {numbers}".strip()))

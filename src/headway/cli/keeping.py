@@ -81,4 +81,4 @@ def _entry(out: Path, result: Result) -> Entry:
             usage = Usage.of(read(log))
     except OSError as error:
         raise UnavailableError(f"{error.filename} cannot be read: {error.strerror}") from None
-    return Entry(policy=result.policy, summary=result.summary, usage=usage)
+    return Entry(policy=result.policy, summary=result.summary, usage=usage, tenants=result.tenants)

@@ -23,9 +23,11 @@ COMMANDS = {  # name -> (module, what it does in one line)
     "submit": ("headway.cli.submit", "Submit a job, from a file or as a command line."),
     "jobs": ("headway.cli.jobs", "List jobs."),
     "show": ("headway.cli.jobs", "Show one job in full."),
+    "explain": ("headway.cli.jobs", "Say why a job holds what it holds."),
     "logs": ("headway.cli.jobs", "Print what a job has printed."),
     "cancel": ("headway.cli.jobs", "Cancel a job."),
     "nodes": ("headway.cli.nodes", "List nodes, their GPUs, and who holds them."),
+    "tenants": ("headway.cli.ledger", "Say which tenants are ahead and behind."),
     "demo": ("headway.cli.demo", "Run real training jobs under the scheduler on this machine."),
 }
 

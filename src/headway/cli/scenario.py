@@ -81,6 +81,7 @@ class Scenario:
     cluster: Cluster
     contenders: tuple[Contender, ...]
     settings: Settings
+    tenants: str  # their weights, whoever weighs them
     profiles: Path | None
     format_name: str | None
     round_s: float
@@ -117,6 +118,7 @@ class Scenario:
             seed=seed,
             most_nodes=self.most_nodes,
             throughput=_throughput(self.settings[SIMULATOR]),
+            tenants=self.tenants,
             oracle_models=_oracle_models(self.settings[SIMULATOR]),
             **numbers(self.settings[SIMULATOR]),
         )
@@ -148,13 +150,13 @@ def scenario_options(command: Callable[..., None]) -> Callable[..., None]:
         tenants: Path | None,
         **others: Any,
     ) -> None:
-        chosen = parse_settings(settings, policies)
-        if tenants is not None:
-            chosen = with_tenants(chosen, read_tenants(tenants))
+        table = "" if tenants is None else read_tenants(tenants)
+        chosen = with_tenants(parse_settings(settings, policies), table)
         scenario = Scenario(
             workload=workload,
             contenders=_contenders(policies, chosen),
             settings=chosen,
+            tenants=table,
             cluster=parse_cluster(cluster),
             profiles=profiles,
             format_name=format_name,
@@ -196,23 +198,21 @@ def parse_settings(settings: Sequence[str], policies: Sequence[str]) -> Settings
 
 
 def with_tenants(settings: Settings, table: str) -> Settings:
-    """The same for every policy that knows tenants; ``--set`` goes before.
+    """The same table, if there is one, for every policy that knows it; ``--set`` goes before.
 
     Raises:
         InvalidInputError: none of them does.
     """
-    knowing = [name for name in settings if name != SIMULATOR and has_setting(name, "tenants")]
-    if not knowing:
-        others = [name for name in settings if name != SIMULATOR]
+    others = [name for name in settings if name != SIMULATOR]
+    knowing = [name for name in others if has_setting(name, "tenants")]
+    if table and not knowing:
         do = "does" if len(others) == 1 else "do"
         raise InvalidInputError(
             f"--tenants: {', '.join(others)} {do} not weigh tenants; "
             "add --policy headway or pollux or shockwave"
         )
-    return {
-        name: {"tenants": table, **own} if name in knowing else own
-        for name, own in settings.items()
-    }
+    given = {"tenants": table} if table else {}
+    return {name: {**(given if name in knowing else {}), **own} for name, own in settings.items()}
 
 
 def facts(setup: Setup) -> Mapping[str, str]:

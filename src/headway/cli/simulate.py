@@ -10,7 +10,7 @@ from headway.cli.output import print_json, print_table
 from headway.cli.progress import progress
 from headway.cli.scenario import Scenario, facts, notes, scenario_options, warnings
 from headway.report import comparison
-from headway.report.table import number
+from headway.report.table import number, signed
 from headway.sim.results import Result, run_all
 
 
@@ -57,9 +57,16 @@ def _print(results: Sequence[Result]) -> None:
 
 
 def _tenants(results: Sequence[Result]) -> list[tuple[str, ...]]:
-    """GPU-hours of each tenant, where there are several."""
+    """GPU-hours of each tenant, where there are several: held, and how far beyond its share."""
     names = [tenant.tenant for tenant in results[0].tenants]
     if len(names) < 2:
         return []
-    hours = [[number(tenant.gpu_hours) for tenant in result.tenants] for result in results]
-    return [(f"GPU-h {name}", *cells) for name, *cells in zip(names, *hours, strict=True)]
+    each = list(zip(*(result.tenants for result in results), strict=True))
+    rows = [
+        (f"GPU-h {name}", *(number(one.gpu_hours) for one in ones))
+        for name, ones in zip(names, each, strict=True)
+    ]
+    return rows + [
+        (f"ahead {name}", *(signed(one.ahead_gpu_hours) for one in ones))
+        for name, ones in zip(names, each, strict=True)
+    ]

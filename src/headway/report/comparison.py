@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from headway.core.metrics import Summary
-from headway.report.table import Table, number
+from headway.core.metrics import Summary, TenantOutcome
+from headway.report.table import Table, number, signed
 from headway.report.usage import WIDTH, Usage
 
 HOUR_S = 3600.0
@@ -19,6 +19,7 @@ class Entry:
     policy: str
     summary: Summary
     usage: Usage
+    tenants: tuple[TenantOutcome, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,10 +90,42 @@ def markdown_report(facts: Mapping[str, str], entries: Sequence[Entry]) -> str:
         fairness(summaries).markdown(),
         "Rho is a job's time over the time it would have had in the world it is held against; "
         "above 1 (for the last reading 1.05) it was treated unfairly.",
+        *_ledgers(entries),
         "## GPUs held over time",
         _charts(entries),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def ledger(entries: Sequence[Entry]) -> Table:
+    """Who is ahead and behind; one row for each policy and tenant."""
+    titles = ("jobs", "avg JCT s", "GPU-h held", "GPU-h share", "GPU-h ahead")
+    rows = (
+        (
+            entry.policy,
+            one.tenant,
+            number(one.jobs),
+            number(one.avg_jct_s),
+            number(one.gpu_hours, 1),
+            number(one.entitled_gpu_hours, 1),
+            signed(one.ahead_gpu_hours, 1),
+        )
+        for entry in entries
+        for one in entry.tenants
+    )
+    return Table((POLICY, "tenant", *titles), tuple(rows), right=frozenset(titles))
+
+
+def _ledgers(entries: Sequence[Entry]) -> list[str]:
+    """Nothing where nobody has to share."""
+    if all(len(entry.tenants) < 2 for entry in entries):
+        return []
+    return [
+        "## Tenants",
+        ledger(entries).markdown(),
+        "A tenant's share is what it was entitled to while its jobs were active: by its weight, or "
+        "job by job without weights, and no more than its jobs can use. Negative: it is behind.",
+    ]
 
 
 def _readings(summary: Summary, suffix: str) -> tuple[float | None, ...]:

@@ -25,6 +25,12 @@ def number(value: float | None, digits: int = 0) -> str:
     return UNKNOWN if value is None else f"{value:,.{digits}f}"
 
 
+def signed(value: float, digits: int = 0) -> str:
+    """A balance for people; one that rounds to nothing has no sign."""
+    text = f"{value:+,.{digits}f}"
+    return text if text.strip("+-0.,") else text[1:]
+
+
 def _line(cells: Sequence[str]) -> str:
     escaped = (cell.replace("|", "\\|").replace("\n", " ") for cell in cells)
     return f"| {' | '.join(escaped)} |"

@@ -23,7 +23,10 @@ from headway.core.control.events import (
 )
 from headway.core.control.lifecycle import ENDED_BY, Phase
 from headway.core.control.state import JobState, State
+from headway.core.explain.promise import Told
+from headway.core.explain.record import Factors, Record
 from headway.core.ids import JobId
+from headway.core.metrics import Meter, TenantOutcome, per_tenant
 from headway.core.types import NOTHING, JobReport, Reason
 from headway.service.store.base import job_of
 
@@ -52,6 +55,18 @@ class JobRecord:
     reason_s: float | None = None
     history: tuple[Entry, ...] = ()
 
+    def told(self, policy: str, factors: Factors) -> Told:
+        """What its promise is read from."""
+        return Told(
+            submitted_s=self.job.spec.submitted_s,
+            phase=self.phase,
+            ended_s=self.ended_s,
+            reason=self.reason,
+            decided_s=self.reason_s,
+            policy=policy,
+            factors=factors,
+        )
+
 
 @dataclass(slots=True)
 class _Sums:
@@ -61,6 +76,8 @@ class _Sums:
     opened: RunOpened | None = None
     decided: RoundDecided | None = None
     records: dict[JobId, JobRecord] = field(default_factory=dict)
+    meter: Meter = field(default_factory=Meter)
+    record: Record = field(default_factory=Record)
 
 
 @final
@@ -83,6 +100,8 @@ class Board:
                     self._sums.records[job_id] = _after(record, event, state)
 
     def _whole(self, event: Event) -> None:
+        self._sums.meter.add(event)
+        self._sums.record.add(event)
         match event:
             case RunOpened():
                 self._sums.opened = event
@@ -114,6 +133,19 @@ class Board:
         """All jobs, by submission."""
         with self._lock:
             return tuple(self._sums.records.values())
+
+    def tenants(self, now_s: float) -> tuple[TenantOutcome, ...]:
+        """The ledger: what each tenant has held and was entitled to, since the log began."""
+        with self._lock:
+            self._sums.meter.advance(now_s)
+            outcomes = self._sums.meter.outcomes()
+        return per_tenant(outcomes)
+
+    @property
+    def factors(self) -> Factors:
+        """How wide an interval around a predicted finish must be, by how earlier ones came out."""
+        with self._lock:
+            return self._sums.record.factors
 
     def free_id(self, name: str) -> JobId:
         """The name itself, or with the first number that nobody has had."""

@@ -52,6 +52,7 @@ class Setup:
     restart_spread: float = 0.0  # standard deviation of the logarithm of the jobs' restart delays
     declared_error: float = 0.0  # of the logarithm of the work that owners declare
     oracle_models: bool = False  # agents have the fit of their whole profile from the start
+    tenants: str = ""  # weights that say what each is entitled to, whoever decides
 
     @property
     def largest(self) -> tuple[Node, ...]:
@@ -276,5 +277,6 @@ def opening(setup: Setup, policy_name: str, settings: Mapping[str, str]) -> RunO
             "provision_s": setup.provision_s,
             "models": "oracle" if setup.oracle_models else "learned",
             "throughput": setup.throughput,
+            **({"tenants": setup.tenants} if setup.tenants else {}),
         },
     )

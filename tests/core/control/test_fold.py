@@ -176,4 +176,15 @@ def test_the_last_reason_is_kept(spec: JobSpec) -> None:
         RoundDecided(at_s=1.0, round_index=1, reasons=(reason,)),
         RoundDecided(at_s=2.0, round_index=2),
     )
-    assert state.jobs[A].reason is ReasonCode.WAITING
+    assert state.jobs[A].reason == reason
+
+
+@given(job_specs(A))
+def test_where_another_policy_takes_over_no_reason_is_known(spec: JobSpec) -> None:
+    """A job kept on showing what the policy before had promised it."""
+    state = after(
+        JobSubmitted(at_s=0.0, job=spec),
+        RoundDecided(at_s=1.0, round_index=1, reasons=(Reason(job_id=A, code=ReasonCode.WAITING),)),
+        RunOpened(at_s=2.0, policy="fifo", round_s=15.0),
+    )
+    assert state.jobs[A].reason is None

@@ -255,6 +255,23 @@ def test_the_same_reason_for_another_change_is_news() -> None:
     assert told == [1, 1, 0]
 
 
+def test_a_promise_that_moves_is_news_though_nothing_else_is() -> None:
+    """A job that ran undisturbed for hours showed the finish that was predicted at its start."""
+
+    def promising(finish_s: float) -> Decision:
+        numbers = {"egalitarian_s": 9_000.0, "finish_s": finish_s, "finish_error_s": 10.0}
+        kept = Reason(job_id=A, code=ReasonCode.GREW, numbers=tuple(numbers.items()))
+        return replace(holding(a={N0: 1}), reasons=(kept,))
+
+    rounds = (promising(9_000.0), promising(8_900.0), promising(6_000.0), promising(6_100.0))
+    policy, state, told = Scripted(*rounds), State(memory=0), []
+    for event in (*TWO_NODES, submitted(A), *(RoundStarted(at_s=60.0 * r) for r in (1, 2, 3, 4))):
+        state, _ = step(state, event, policy, RNG)
+        if isinstance(event, RoundStarted) and state.decided is not None:
+            told.append([dict(reason.numbers)["finish_s"] for reason in state.decided.reasons])
+    assert told == [[9_000.0], [], [6_000.0], []]
+
+
 def test_a_lost_node_queues_its_jobs_and_stops_their_workers_elsewhere() -> None:
     policy = Scripted(holding(a={N0: 1, N1: 1}, b={N0: 1}, c={N1: 2}))
     state, commands = play(

@@ -66,6 +66,7 @@ def outcome(
         queueing_s=0.0,
         gpu_hours=0.5,
         provisioned_gpu_hours=0.75,
+        entitled_gpu_hours=0.0,
         restarts=2,
         max_gpus=1,
         rho=rho,

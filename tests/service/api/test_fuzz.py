@@ -21,6 +21,7 @@ OPERATIONS = [
     ("get", "/api/v1/jobs/{job_id}/logs"),
     ("post", "/api/v1/agents/{job_id}"),
     ("get", "/api/v1/cluster"),
+    ("get", "/api/v1/tenants"),
     ("get", "/api/v1/events"),
     ("get", "/api/v1/health"),
     ("get", "/health"),

@@ -78,7 +78,7 @@ class RoundDecided:
     at_s: float
     round_index: int
     changes: tuple[Change, ...] = ()
-    reasons: tuple[Reason, ...] = ()  # of the jobs whose allocation or reason is new
+    reasons: tuple[Reason, ...] = ()  # of jobs with news: allocation, code or promise
     objective: float | None = None
     gap: float | None = None
     solver: Mapping[str, float] = field(default_factory=dict)

@@ -46,7 +46,7 @@ def fold(state: State[Memory], event: Event) -> State[Memory]:
     state = replace(state, now_s=max(state.now_s, event.at_s))
     match event:
         case RunOpened():
-            return replace(state, round_s=event.round_s)
+            return _opened(state, event)
         case RoundStarted() | JobReferenced() | EpochRead():
             return state
         case NodeJoined() | NodeLost():
@@ -57,6 +57,12 @@ def fold(state: State[Memory], event: Event) -> State[Memory]:
             return _submitted(state, event)
         case _:
             return _job(state, event)
+
+
+def _opened(state: State[Memory], event: RunOpened) -> State[Memory]:
+    """Another policy may decide from here on, so what it has to say of each job is news."""
+    jobs = {job_id: replace(job, reason=None) for job_id, job in state.jobs.items()}
+    return replace(state, round_s=event.round_s, jobs=jobs)
 
 
 def _nodes(state: State[Memory], event: NodeJoined | NodeLost) -> State[Memory]:
@@ -98,7 +104,7 @@ def _decided(state: State[Memory], event: RoundDecided) -> State[Memory]:
     for change in event.changes:
         jobs[change.job_id] = _changed(jobs[change.job_id], change, state.now_s)
     for reason in event.reasons:
-        jobs[reason.job_id] = replace(jobs[reason.job_id], reason=reason.code)
+        jobs[reason.job_id] = replace(jobs[reason.job_id], reason=reason)
     after = replace(state, jobs=jobs, round_index=event.round_index)
     if event.scaling is None:
         return after

@@ -15,7 +15,7 @@ from headway.core.types import (
     JobSpec,
     JobView,
     Node,
-    ReasonCode,
+    Reason,
     Snapshot,
 )
 
@@ -34,7 +34,7 @@ class JobState:
     max_gpus_held: int = 0
     first_started_s: float | None = None
     report: JobReport | None = None
-    reason: ReasonCode | None = None  # of the last decision, so that only news is logged
+    reason: Reason | None = None  # the last that was told, so that only news is logged
     attained_gpu_s: float = 0.0  # up to the last change of the allocation
     changed_s: float = 0.0  # when that was
 

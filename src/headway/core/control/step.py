@@ -15,6 +15,7 @@ from headway.core.control.events import (
 )
 from headway.core.control.fold import fold
 from headway.core.control.lifecycle import Phase
+from headway.core.control.promised import has_moved
 from headway.core.control.state import JobState, Memory, State
 from headway.core.policy.base import Policy, Traits, contract_under
 from headway.core.scale import Scaling
@@ -76,11 +77,16 @@ def _changes(state: State[Memory], decision: Decision) -> tuple[Change, ...]:
 
 
 def _reasons(state: State[Memory], decision: Decision) -> tuple[Reason, ...]:
-    """Those of the jobs whose allocation or reason is new."""
+    """Those of the jobs whose allocation, reason or promise is new."""
 
     def news(reason: Reason) -> bool:
         job = state.jobs[reason.job_id]
-        return job.reason is not reason.code or decision.of(reason.job_id) != job.allocation
+        if job.reason is None or job.reason.code is not reason.code:
+            return True
+        age_s = state.now_s - job.spec.submitted_s
+        return decision.of(reason.job_id) != job.allocation or has_moved(
+            job.reason, reason, age_s=age_s, round_s=state.round_s
+        )
 
     return tuple(reason for reason in decision.reasons if news(reason))
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from headway.core.control.events import Event
-from headway.core.metrics.meter import Meter
+from headway.core.metrics.meter import Meter, tenants_of
 from headway.core.metrics.summary import JobOutcome, Summary
 from headway.core.metrics.tenants import TenantOutcome, per_tenant
 
@@ -15,6 +15,7 @@ __all__ = [
     "per_job",
     "per_tenant",
     "summarise",
+    "tenants_of",
 ]
 
 

@@ -20,10 +20,13 @@ from headway.core.control.events import (
     NodeJoined,
     NodeLost,
     RoundDecided,
+    RunOpened,
 )
 from headway.core.control.lifecycle import ENDED_BY, Phase
 from headway.core.ids import JobId, NodeId
+from headway.core.metrics.entitlement import Entitlement
 from headway.core.metrics.summary import JobOutcome, Summary, Totals, summary_of
+from headway.core.policy.shares import parse_tenants
 from headway.core.types import NOTHING, Allocation, JobSpec
 
 HOUR_S = 3600.0
@@ -74,6 +77,7 @@ class Meter:
     _jobs: list[_Job] = field(default_factory=list)
     _active: dict[JobId, _Job] = field(default_factory=dict)
     _references: dict[JobId, JobReferenced] = field(default_factory=dict)
+    _entitled: Entitlement = field(default_factory=Entitlement)
     _integrals: Integrals = ZERO
     _gpus: int = 0  # there
     _held: int = 0
@@ -112,10 +116,10 @@ class Meter:
 
     def add(self, event: Event) -> None:
         """Take the next event. One about a job that is not active changes nothing."""
-        self._advance(event.at_s)
+        self.advance(event.at_s)
         match event:
-            case NodeJoined() | NodeLost():
-                self._change_nodes(event)
+            case RunOpened() | NodeJoined() | NodeLost():
+                self._change_cluster(event)
             case JobSubmitted():
                 self._submit(event.job)
             case RoundDecided():
@@ -147,13 +151,15 @@ class Meter:
         )
         return summary_of(self.outcomes(), totals)
 
-    def _advance(self, at_s: float) -> None:
+    def advance(self, at_s: float) -> None:
+        """Let time pass in which nothing happens; it never goes back."""
         if self._start_s is None:
             self._start_s = self._now_s = at_s
         passed_s = at_s - self._now_s
         if passed_s <= 0:
             return
         self._now_s = at_s
+        self._entitled.advance(passed_s)
         sums, gpus = self._integrals, self._gpus
         served_s = passed_s if gpus else 0.0
         self._integrals = Integrals(
@@ -166,8 +172,10 @@ class Meter:
             crowding_s=sums.crowding_s + served_s * len(self._active) / max(gpus, 1),
         )
 
-    def _change_nodes(self, event: NodeJoined | NodeLost) -> None:
-        if isinstance(event, NodeJoined):
+    def _change_cluster(self, event: RunOpened | NodeJoined | NodeLost) -> None:
+        if isinstance(event, RunOpened):
+            self._entitled.weigh(tenants_of(event))
+        elif isinstance(event, NodeJoined):
             self._nodes[event.node.node_id] = event.node.gpus
         else:
             self._nodes.pop(event.node_id, None)
@@ -175,11 +183,13 @@ class Meter:
                 if job.allocation.on(event.node_id):  # all its workers stop with those lost
                     self._hold(job, NOTHING)
         self._gpus = sum(self._nodes.values())
+        self._entitled.resize(self._gpus)
 
     def _submit(self, spec: JobSpec) -> None:
         job = _Job(spec=spec, since=self._integrals, changed_s=self._now_s)
         self._jobs.append(job)
         self._active[spec.job_id] = job
+        self._entitled.come(spec)
         self._wanted += spec.requested_gpus
 
     def _decide(self, event: RoundDecided) -> None:
@@ -214,6 +224,7 @@ class Meter:
         if job is None:
             return
         self._hold(job, NOTHING)
+        self._entitled.go(event.job_id)
         self._wanted -= job.spec.requested_gpus
         job.ended, job.ended_s, job.until = ENDED_BY[type(event)], self._now_s, self._integrals
         if job.ended is Phase.FINISHED:
@@ -243,6 +254,7 @@ class Meter:
             queueing_s=None if job.started_s is None else job.started_s - submitted_s,
             gpu_hours=self._gpu_s(job) / HOUR_S,
             provisioned_gpu_hours=self._share_gpu_s(job) / HOUR_S,
+            entitled_gpu_hours=self._entitled.gpu_s(job.spec.job_id) / HOUR_S,
             restarts=job.restarts,
             max_gpus=job.max_gpus,
             rho=rho,
@@ -271,6 +283,11 @@ class Meter:
             _ratio(jct_s * served_s, exclusive_s * crowding_s),
             _ratio(jct_s, exclusive_s * static),
         )
+
+
+def tenants_of(opened: RunOpened) -> dict[str, float]:
+    """Weights of tenants: those of the policy, else those that a simulation reckons with."""
+    return parse_tenants(opened.settings.get("tenants") or str(opened.simulated.get("tenants", "")))
 
 
 def _ratio(over: float, under: float) -> float | None:

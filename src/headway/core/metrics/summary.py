@@ -26,6 +26,7 @@ class JobOutcome:
     queueing_s: float | None
     gpu_hours: float  # held, restarts included
     provisioned_gpu_hours: float  # its equal share of those there while it was active
+    entitled_gpu_hours: float  # its weighted share of them, as far as it can use them
     restarts: int
     max_gpus: int  # the most it ever held
     rho: float | None

@@ -1,4 +1,4 @@
-"""What each tenant got: jobs and GPU-hours, from the outcomes of its jobs."""
+"""The ledger: what each tenant got and was entitled to, from the outcomes of its jobs."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,9 +13,12 @@ class TenantOutcome:
 
     tenant: str
     jobs: int
+    active: int
     finished: int
     avg_jct_s: float | None  # over its finished jobs
-    gpu_hours: float
+    gpu_hours: float  # held
+    entitled_gpu_hours: float
+    ahead_gpu_hours: float  # held beyond that; negative: behind
 
 
 def per_tenant(outcomes: Iterable[JobOutcome]) -> tuple[TenantOutcome, ...]:
@@ -28,10 +31,18 @@ def per_tenant(outcomes: Iterable[JobOutcome]) -> tuple[TenantOutcome, ...]:
 
 def _of(tenant: str, jobs: list[JobOutcome]) -> TenantOutcome:
     jct_s = [job.jct_s for job in jobs if job.ended is Phase.FINISHED and job.jct_s is not None]
+    held, entitled = (sum(hours) for hours in zip(*map(_hours, jobs), strict=True))
     return TenantOutcome(
         tenant=tenant,
         jobs=len(jobs),
+        active=sum(job.ended is None for job in jobs),
         finished=len(jct_s),
         avg_jct_s=sum(jct_s) / len(jct_s) if jct_s else None,
-        gpu_hours=sum(job.gpu_hours for job in jobs),
+        gpu_hours=held,
+        entitled_gpu_hours=entitled,
+        ahead_gpu_hours=held - entitled,
     )
+
+
+def _hours(job: JobOutcome) -> tuple[float, float]:
+    return job.gpu_hours, job.entitled_gpu_hours

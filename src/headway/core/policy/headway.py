@@ -52,7 +52,7 @@ class Headway:
     """
 
     q: float = 2.0
-    b: float = 0.75
+    b: float = 0.9
     lookahead_s: float = 600.0
     most_lookahead_s: float = 3_600.0
     calm: float = 0.5  # look-ahead over the time since a job last came or ended

@@ -6,7 +6,7 @@ from typing import Any
 
 from fastapi import APIRouter, Depends, FastAPI, HTTPException, Request
 
-from headway.service.api import agents, cluster, errors, events, jobs
+from headway.service.api import agents, cluster, errors, events, jobs, tenants
 from headway.service.api.desk import Desk
 
 __all__ = ["Desk", "create_app"]
@@ -28,7 +28,7 @@ def create_app(desk: Desk) -> FastAPI:
     for path in ("/health", f"{PREFIX}/health"):
         app.add_api_route(path, cluster.health, tags=["cluster"], summary="Is it there")
     api = APIRouter(prefix=PREFIX, dependencies=[Depends(_authorised)], responses=errors.RESPONSES)
-    for noun in (jobs, agents, cluster, events):
+    for noun in (jobs, agents, cluster, tenants, events):
         api.include_router(noun.router)
 
     @api.get("/openapi.json", include_in_schema=False)

@@ -56,7 +56,13 @@ def submit(
     event = here.runner.ask(make)
     assert isinstance(event, JobSubmitted)
     response.headers["Location"] = f"/api/v1/jobs/{event.job.job_id}"
-    return views.detail(here.job(event.job.job_id), event.at_s)
+    return _detail(here, event.job.job_id, event.at_s)
+
+
+def _detail(here: Desk, job_id: str, now_s: float) -> JobDetail:
+    record = here.job(job_id)
+    told = record.told(here.settings.policy, here.runner.board.factors)
+    return views.detail(record, told, now_s)
 
 
 def _dry(request: JobRequest, here: Desk, gpus: int) -> Dry:
@@ -88,8 +94,8 @@ def list_jobs(
 
 @router.get("/{job_id}", summary="Show one job", responses=NOT_FOUND)
 def show(job_id: str, here: Here) -> JobDetail:
-    """All there is: phase, allocation, the last decision with its numbers, the history."""
-    return views.detail(here.job(job_id), here.runner.now_s())
+    """All there is: phase, allocation, the last decision, the promise, the history."""
+    return _detail(here, job_id, here.runner.now_s())
 
 
 @router.delete("/{job_id}", summary="Cancel a job", responses=NOT_FOUND)
@@ -99,7 +105,7 @@ def cancel(job_id: str, here: Here) -> JobDetail:
     if not record.phase.ended:
         known = record.job.spec.job_id
         here.runner.ask(lambda now_s: JobCancelled(at_s=now_s, job_id=known))
-    return views.detail(here.job(job_id), here.runner.now_s())
+    return _detail(here, job_id, here.runner.now_s())
 
 
 @router.post("/{job_id}/cancel", summary="Cancel a job", responses=NOT_FOUND)

@@ -6,7 +6,9 @@ from typing import Any
 import msgspec
 from pydantic import BaseModel, Field
 
-from headway.core.types import NOTHING
+from headway.core.explain.promise import Told, standing
+from headway.core.explain.why import explain
+from headway.core.types import NOTHING, Allocation
 from headway.service.reads import JobRecord
 
 
@@ -16,6 +18,21 @@ class ReasonView(BaseModel):
     code: str = Field(description="stable word", examples=["WaitingForGpus"])
     numbers: dict[str, float | None] = Field(description="what led to it", examples=[{"gain": 1.4}])
     at_s: float | None = Field(description="when it was decided, seconds since the epoch")
+
+
+class PromiseView(BaseModel):
+    """A job's promise, in seconds since the epoch; of one that finished, ends are what was."""
+
+    rho_hat: float = Field(description="age at its finish over that with its share; above 1: late")
+    egalitarian_end_s: float = Field(description="when it would end with its share of the cluster")
+    finish_s: float = Field(description="when it is predicted to end; never before now")
+    earliest_s: float = Field(
+        description="as far as earlier promises came out too late; never before now"
+    )
+    latest_s: float = Field(
+        description="with the former, around 95 of 100 ends, by earlier promises"
+    )
+    decided_s: float = Field(description="when this was predicted")
 
 
 class HistoryView(BaseModel):
@@ -60,6 +77,9 @@ class JobDetail(JobSummary):
     spec: dict[str, Any] = Field(description="as it was submitted, defaults filled in")
     report: dict[str, Any] | None = Field(description="what its agent said last")
     why: ReasonView | None
+    promise: PromiseView | None
+    no_promise: str | None = Field(description="why there is no promise")
+    explanation: str = Field(description="why it holds what it holds, in a sentence or two")
     history: list[HistoryView]
 
 
@@ -76,13 +96,17 @@ def summary(record: JobRecord, now_s: float) -> JobSummary:
     return JobSummary(**_summary(record, now_s))
 
 
-def detail(record: JobRecord, now_s: float) -> JobDetail:
+def detail(record: JobRecord, told: Told, now_s: float) -> JobDetail:
     """All there is to show of a job."""
+    promise = standing(told, now_s)
     return JobDetail(
         **_summary(record, now_s),
         spec=builtins(record.job.spec),
         report=None if record.report is None else builtins(record.report),
         why=_why(record),
+        promise=None if isinstance(promise, str) else PromiseView(**builtins(promise)),
+        no_promise=promise if isinstance(promise, str) else None,
+        explanation=explain(told, _held(record).gpus, now_s),
         history=[HistoryView(**builtins(entry)) for entry in record.history],
     )
 
@@ -119,7 +143,7 @@ def _finite(value: float) -> float | None:
 
 def _summary(record: JobRecord, now_s: float) -> dict[str, Any]:
     job, spec, report = record.job, record.job.spec, record.report
-    held, why = NOTHING if record.phase.ended else job.allocation, _why(record)
+    held, why = _held(record), _why(record)
     done = None if report is None else report.progress_examples
     return {
         "job_id": spec.job_id,
@@ -142,6 +166,10 @@ def _summary(record: JobRecord, now_s: float) -> dict[str, Any]:
         "attained_gpu_s": job.attained_gpu_s if record.phase.ended else job.attained_at(now_s),
         "message": record.message,
     }
+
+
+def _held(record: JobRecord) -> Allocation:
+    return NOTHING if record.phase.ended else record.job.allocation
 
 
 def _share(done: float | None, work: float | None) -> float | None:

@@ -1,0 +1,111 @@
+"""Why a job holds what it holds, in one or two sentences: the last decision and its numbers."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from headway.core.control.lifecycle import Phase
+from headway.core.control.promised import Promised
+from headway.core.explain.promise import Standing, Told, standing
+from headway.core.types import Reason, ReasonCode
+
+SENTENCES: Mapping[ReasonCode, str] = MappingProxyType(
+    {
+        ReasonCode.STARTED: "It held nothing and was given {after}",
+        ReasonCode.GREW: "It was given more: {after}, after {before}",
+        ReasonCode.SHRANK: "It was given fewer: {after}, after {before}",
+        ReasonCode.MOVED: "It was moved to other nodes, with {after} as before",
+        ReasonCode.KEPT: "It keeps the {after} that it held",
+        ReasonCode.STOPPED: "Its {before} went to other jobs; it goes on from its checkpoint later",
+        ReasonCode.WAITING: "It waits for GPUs that other jobs hold",
+        ReasonCode.BEHIND: "It would fit, but a job before it does not, and the order is kept",
+        ReasonCode.TOO_LARGE: "It needs {needed}, more than the cluster has of any one type",
+    }
+)
+LOST = "The GPUs that it held were lost or given back, and the next decision is due"
+LABELS: Mapping[str, str] = MappingProxyType(  # of numbers in a sentence; the others by their name
+    {
+        "speedup": "speedup over a fair share",
+        "attained_gpu_s": "GPU-seconds used",
+        "remaining_s": "seconds of run time alone left",
+        "rho_hat": "predicted time over that in an equal share",
+        "weight": "weight against the mean job",
+    }
+)
+PROMISE = frozenset({"rho_hat", "egalitarian_s", "finish_s", "finish_error_s"})
+UNITS = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"))
+
+
+def explain(told: Told, gpus: int, now_s: float) -> str:
+    """Why a job holds so many GPUs now, and what it is promised."""
+    promise = standing(told, now_s)
+    if told.ended_s is not None:
+        return _end(told, told.ended_s - told.submitted_s, promise)
+    if told.reason is None:
+        return "No decision has been made about it yet; it holds nothing."
+    return f"{_cause(told.reason, gpus)}. {_promise(promise, now_s)}."
+
+
+def figures(reason: Reason) -> list[tuple[str, str]]:
+    """Name and value of the numbers of a reason but for sizes; before and after are one."""
+    numbers, shown = dict(reason.numbers), []
+    for name, value in numbers.items():
+        what, _, side = name.rpartition("_")
+        if what == "gpus" or side == "before":  # before goes with after
+            continue
+        before = numbers.get(f"{what}_before") if side == "after" else None
+        if before is None:
+            shown.append((name, f"{value:.3g}"))
+        else:
+            shown.append((what, f"{before:.3g} → {value:.3g}"))
+    return shown
+
+
+def span(seconds: float) -> str:
+    """A duration as people say it: 35 min, 2.5 h."""
+    for unit_s, name in UNITS:
+        if seconds >= 2 * unit_s:
+            count = seconds / unit_s
+            return f"{count:.0f} {name}" if count >= 10 or name == "min" else f"{count:.1f} {name}"
+    return f"{max(seconds, 0.0):.0f} s"
+
+
+def _cause(reason: Reason, gpus: int) -> str:
+    numbers = dict(reason.numbers)
+    if numbers.get("gpus_after") and not gpus:
+        return LOST
+    sentence = SENTENCES[reason.code].format(
+        before=_gpus(numbers.get("gpus_before", gpus)),
+        after=_gpus(numbers.get("gpus_after", gpus)),
+        needed=_gpus(numbers.get("gpus_needed", 0)),
+    )
+    hidden = PROMISE if Promised.of(reason) is not None else frozenset[str]()
+    shown = [f"{LABELS.get(name, name)} {v}" for name, v in figures(reason) if name not in hidden]
+    return f"{sentence} ({', '.join(shown)})" if shown else sentence
+
+
+def _gpus(count: float) -> str:
+    return f"{count:.0f} GPU{'s' * (count != 1)}"
+
+
+def _promise(promise: Standing | str, now_s: float) -> str:
+    if isinstance(promise, str):
+        return f"It has no promise: {promise}"
+    early_s, late_s = promise.earliest_s - now_s, promise.latest_s - now_s
+    left_s = promise.egalitarian_end_s - now_s
+    fair = f"promises {span(left_s)}" if left_s >= 0 else f"promised {span(-left_s)} ago"
+    between = f"{span(early_s)} to {span(late_s)}" if early_s > 0 else f"at most {span(late_s)}"
+    ends = f"It ends in about {span(promise.finish_s - now_s)} ({between})"
+    if late_s <= 0:
+        ends = "It was to have ended by now"
+    return f"{ends}; its fair share {fair}: {promise.rho_hat:.2f} of its egalitarian time"
+
+
+def _end(told: Told, age_s: float, promise: Standing | str) -> str:
+    how = {Phase.FINISHED: "finished", Phase.FAILED: "failed"}.get(told.phase, "was cancelled")
+    if isinstance(promise, str):
+        return f"It {how} after {span(age_s)} and holds nothing."
+    fair_s = promise.egalitarian_end_s - told.submitted_s
+    return (
+        f"It {how} after {span(age_s)} and holds nothing; its fair share promised {span(fair_s)}: "
+        f"{promise.rho_hat:.2f} of its egalitarian time."
+    )

@@ -1,0 +1,53 @@
+"""The line of `headway show` about a promise: running, late, ended, on another day, absent."""
+
+from datetime import datetime
+from typing import Any
+
+from headway.cli.promise import promise_line
+
+NOON_S = datetime(2026, 3, 4, 12, 0).astimezone().timestamp()  # of the reader's clock
+
+
+def job(ended_s: float | None = None, **changed: float) -> dict[str, Any]:
+    promise = {
+        "rho_hat": 0.9,
+        "egalitarian_end_s": NOON_S + 9_000.0,
+        "finish_s": NOON_S + 7_500.0,
+        "earliest_s": NOON_S + 6_600.0,
+        "latest_s": NOON_S + 8_700.0,
+    }
+    return {"promise": promise | changed, "no_promise": None, "ended_s": ended_s}
+
+
+def test_of_a_job_that_runs_with_its_interval() -> None:
+    assert promise_line(job(), NOON_S) == (
+        "ends about 14:05 (13:50 to 14:25), in 2.1 h; its fair share promises 14:30: 0.90 of it"
+    )
+
+
+def test_of_one_whose_fair_share_would_have_ended() -> None:
+    late = job(egalitarian_end_s=NOON_S - 60.0, rho_hat=1.3)
+    assert promise_line(late, NOON_S).endswith("its fair share promised 11:59: 1.30 of it")
+
+
+def test_of_one_that_runs_longer_than_the_latest_that_was_predicted() -> None:
+    assert promise_line(job(latest_s=NOON_S), NOON_S) == (
+        "was to have ended by now; its fair share promises 14:30: 0.90 of it"
+    )
+
+
+def test_another_day_is_named() -> None:
+    line = promise_line(job(latest_s=NOON_S + 86_400.0), NOON_S)
+    assert line.startswith("ends about 14:05 (13:50 to 2026-03-05 12:00)")
+
+
+def test_of_one_that_has_ended() -> None:
+    ended = job(ended_s=NOON_S + 7_500.0)
+    assert promise_line(ended, NOON_S + 8_000.0) == (
+        "ended 14:05; its fair share promised 14:30: 0.90 of it"
+    )
+
+
+def test_where_there_is_none_it_says_why() -> None:
+    absent = {"promise": None, "no_promise": "the job was cancelled", "ended_s": 1.0}
+    assert promise_line(absent, NOON_S) == "none: the job was cancelled"
