@@ -222,6 +222,28 @@ def test_the_guard_does_not_hear_the_loss_of_an_overflow(stage: Maker, scaled: b
     assert any(one.code == "LossNotANumber" for one in log) is not scaled
 
 
+@pytest.mark.parametrize("every", [1, 7])
+def test_overflows_among_plain_steps_are_not_heard_unless_there_is_no_end_of_them(
+    stage: Maker, monkeypatch: pytest.MonkeyPatch, every: int
+) -> None:
+    """In a row of such steps one loss in a few is heard; each overflow counts."""
+    monkeypatch.setattr(loop, "EVERY_S", 10.0)
+    steps = 0
+
+    def spoilt(loss: Tensor, _: int) -> Tensor:
+        nonlocal steps
+        steps += 1
+        return loss * (1e36 if steps % every == 0 else 1.0)
+
+    job = stage()
+    job.report_every_s = 3600.0
+    scaler = GradScaler("cpu", init_scale=2.0**20, backoff_factor=0.999)
+    assert job.run(lambda tick: train(tick, scaler=scaler, epochs=12, loss_of=spoilt)).codes == [0]
+    (report,) = job.outcomes[0].reports
+    assert report.loss is not None
+    assert report.loss > 1e30 if every == 1 else report.loss < 10
+
+
 def test_an_unknown_scaler_is_refused_at_its_first_step(
     stage: Maker, capfd: pytest.CaptureFixture[str]
 ) -> None:
