@@ -42,7 +42,24 @@ class Trap:
     def load_state_dict(self, state):
         pass
 
+class Notes:
+    '''A tracker that tells where it is begun; worker 0 alone does.'''
+
+    def begin(self, run):
+        with open("begun", "a") as file:
+            print(run.samples, file=file)
+
+    def scalars(self, values, samples):
+        pass
+
+    def marker(self, text, samples):
+        pass
+
+    def end(self):
+        pass
+
 with headway.attach(checkpoint_every_s=3600.0) as job:
+    job.tracker(Notes())
     net = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 2))
     if job.workers > 1 and os.path.exists("sharded"):
         from torch.distributed.fsdp import fully_shard
@@ -145,8 +162,11 @@ def test_one_job_through_many_sizes_trains_as_it_would_alone(
     before, after = resize(stage, 6, 3)
     assert after < before
     finish(stage, alone)
-    changes = {m.sequence: m.changes for m in stage.play.heard}
-    assert [c.gpus for cs in changes.values() for c in cs] == [3, 2, 4, 2, 1]
+    changes = [c for cs in {m.sequence: m.changes for m in stage.play.heard}.values() for c in cs]
+    assert [c.gpus for c in changes] == [3, 2, 4, 2, 1]
+    # who becomes worker 0 leaves what the one before it told where it is
+    begun = [int(line) for line in (stage.scripts / "begun").read_text().split()]
+    assert begun == [0, changes[1].samples, changes[3].samples, changes[4].samples]
 
 
 def test_a_newcomer_that_dies_costs_a_restart_and_nothing_else(

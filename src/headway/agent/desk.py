@@ -93,9 +93,10 @@ class Desk:
         """This newcomer can join at any moment."""
         self._reporter.send(WorkerNews(ready=True))
 
-    def enter(self, context: Context) -> None:
+    def enter(self, context: Context, samples: int) -> None:
         """This worker is of another generation, and perhaps worker 0, from now on."""
         self._context, self._stepped = context, False
+        self.trackers.go_on(samples)
 
     def joined(self, began_s: float | None) -> None:
         """All workers of this generation are together; training stood still since then."""

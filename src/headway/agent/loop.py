@@ -54,8 +54,8 @@ class Loop:
         """Be a worker of this generation: with what the last one chose, as far as it fits."""
         saved = self.saver.saved("loop")
         self.context = context
-        self.desk.enter(context)
         self.cursor = Cursor(**(self.saver.saved("cursor") or {}))
+        self.desk.enter(context, self.cursor.samples)
         self.meter = meter_of(context, self.meter.probe)
         self.tuner = tuner_of(context, time.perf_counter)
         self._flag.enter(context.orders.generation)

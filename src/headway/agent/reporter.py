@@ -78,6 +78,11 @@ class Trackers:
         self._run = run
         self._waiting.append(tracker)
 
+    def go_on(self, samples: int) -> None:
+        """This worker goes on from there: what others told of later samples is told anew."""
+        if self._run is not None:
+            self._run = replace(self._run, samples=samples)
+
     def tell(self, what: Callable[[Tracker], None]) -> None:
         """Each of them."""
         waiting, self._waiting = self._waiting, []
