@@ -1,7 +1,7 @@
 """Owners who err in how much work they declare, and owners who lie."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, final
 
 import numpy as np
@@ -25,7 +25,7 @@ class Told:
 
     liars: frozenset[JobId]
     factor: float
-    inner: Headway = Headway()
+    inner: Headway = field(default_factory=Headway)
 
     @property
     def traits(self) -> Traits:
