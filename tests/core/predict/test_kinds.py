@@ -19,14 +19,17 @@ class TestKind:
     def test_a_number_at_the_end_makes_no_other_kind(self) -> None:
         assert Kind.of(job("net-1")) == Kind.of(job("net-22")) == Kind.of(job("net"))
 
-    def test_another_name_work_or_contract_does(self) -> None:
+    def test_nor_does_another_length(self) -> None:
+        """With it in the kind, owners who erred in it by 30 % had nothing lent: 8 % more JCT."""
+        assert Kind.of(working(job("net-1"), 5.0)) == Kind.of(job("net-1"))
+
+    def test_another_name_or_contract_does(self) -> None:
         kinds = {
             Kind.of(job("net-1")),
             Kind.of(job("web-1")),
-            Kind.of(working(job("net-1"), 5.0)),
             Kind.of(job("net-1", adaptive=False)),
         }
-        assert len(kinds) == 4
+        assert len(kinds) == 3
 
 
 class TestLent:

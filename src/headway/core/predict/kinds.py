@@ -1,7 +1,7 @@
 """What jobs of one kind have shown of each other: a training that is run again need not be learned.
 
 Two jobs are of one kind if their owners call them the same, but for a number at the end, and they
-have the same work under the same contract. Only reports are read.
+have the same contract. How long each is to train is of no matter. Only reports are read.
 """
 
 import math
@@ -24,13 +24,12 @@ class Kind(NamedTuple):
 
     name: str
     contract: BatchContract
-    work_examples: float | None
 
     @classmethod
     def of(cls, job: JobView) -> "Kind":
         """That of a job."""
         spec = job.spec
-        return cls(_NUMBER.sub("", spec.name), spec.batch, spec.work_examples)
+        return cls(_NUMBER.sub("", spec.name), spec.batch)
 
 
 class Shown(NamedTuple):
@@ -54,7 +53,7 @@ class Kinds:
             if job.report is None or job.spec.adaptation is not None:
                 continue
             kind = Kind.of(job)
-            ratio = job.report.progress_examples / (kind.work_examples or math.inf)
+            ratio = job.report.progress_examples / (job.spec.work_examples or math.inf)
             if ratio > max(1.0 + TOLERANCE, beyond.get(kind, 1.0)):
                 beyond[kind] = ratio
             if kind not in shown or job.max_gpus_held >= shown[kind].gpus:
