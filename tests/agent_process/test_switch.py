@@ -166,7 +166,8 @@ def test_one_job_through_many_sizes_trains_as_it_would_alone(
     assert [c.gpus for c in changes] == [3, 2, 4, 2, 1]
     # who becomes worker 0 leaves what the one before it told where it is
     begun = [int(line) for line in (stage.scripts / "begun").read_text().split()]
-    assert begun == [0, changes[1].samples, changes[3].samples, changes[4].samples]
+    assert begun[0] in {0, changes[0].samples}  # by its first report or its first resize
+    assert begun[1:] == [changes[1].samples, changes[3].samples, changes[4].samples]
 
 
 def test_a_newcomer_that_dies_costs_a_restart_and_nothing_else(

@@ -25,11 +25,10 @@ class Replica(nn.Module):
         self.module = module
         self._find_unused_parameters = find_unused_parameters
         self._synchronised: list[DistributedDataParallel] = []  # in a list: no module of this one
+        self._called: list[nn.Module] = [module]  # likewise, and found without a search
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
-        if self._synchronised:
-            return self._synchronised[0](*inputs, **named)
-        return self.module(*inputs, **named)
+        return self._called[0](*inputs, **named)
 
     def synchronise(self, *, same: bool = False) -> None:
         """Be one of several from now on; ``same``: their parameters are known to be equal."""
@@ -41,12 +40,13 @@ class Replica(nn.Module):
                     init_sync=not same,
                 )
             ]
+            self._called = [*self._synchronised]
 
     def part(self) -> None:
         """Let go of the other workers."""
         for one in self._synchronised:
             one._remove_autograd_hooks()  # type: ignore[no-untyped-call]
-        self._synchronised = []
+        self._synchronised, self._called = [], [self.module]
 
     @property
     def movable(self) -> bool:
