@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks.results.command import DATA, Command
+from benchmarks.results.command import DATA, MADE, Command
 from benchmarks.results.store import JobRow, Record, Store
 
 KIBI = 1024  # the unit of ru_maxrss
@@ -78,7 +78,10 @@ def run(command: Command, place: Place) -> Record | Failure:
         return Failure(f"there is no {command.words[1]}")
     with TemporaryDirectory() as folder:
         out = Path(folder)
-        code, record = _finished(command, place, out)
+        for words in command.parts:
+            code, record = _finished(words, command.text, place, out)
+            if code != 0:
+                break
         said = (out / "stderr").read_text(encoding="utf-8").strip().splitlines()
         if code != 0:
             why = said[-1].removeprefix("headway: ") if said else f"exit status {code}"
@@ -102,7 +105,7 @@ def _answer(text: str) -> Any:
         return [json.loads(line) for line in text.splitlines()]
 
 
-def _finished(command: Command, place: Place, out: Path) -> tuple[int, Record]:
+def _finished(words: tuple[str, ...], text: str, place: Place, out: Path) -> tuple[int, Record]:
     """Exit status, and a record of the costs."""
     paths = [str(place.root / "src"), os.environ.get("PYTHONPATH", "")]
     environment = {
@@ -112,7 +115,7 @@ def _finished(command: Command, place: Place, out: Path) -> tuple[int, Record]:
     }
     with (out / "stdout").open("wb") as stdout, (out / "stderr").open("wb") as stderr:
         process = subprocess.Popen(
-            _words(command, place, out),
+            _words(words, place, out),
             cwd=place.root,
             env=environment,
             stdout=stdout,
@@ -121,7 +124,7 @@ def _finished(command: Command, place: Place, out: Path) -> tuple[int, Record]:
         _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     record = Record(
-        command=command.text,
+        command=text,
         answer=None,
         cpu_s=usage.ru_utime + usage.ru_stime,
         peak_bytes=usage.ru_maxrss * KIBI,
@@ -129,15 +132,18 @@ def _finished(command: Command, place: Place, out: Path) -> tuple[int, Record]:
     return process.returncode, record
 
 
-def _words(command: Command, place: Place, out: Path) -> list[str]:
-    words = [word.replace(DATA, str(place.data)) for word in command.words]
-    if _simulates(command):
-        return [sys.executable, "-m", "headway.cli", *words[1:], "--json", "--out", str(out)]
-    return [sys.executable, *words[1:]]
+def _words(words: tuple[str, ...], place: Place, out: Path) -> list[str]:
+    place_of = {DATA: str(place.data), MADE: str(out)}
+    full = list(words)
+    for name, path in place_of.items():
+        full = [word.replace(name, path) for word in full]
+    if words[:2] == ("headway", "simulate"):
+        full += ["--json", "--out", str(out)]
+    return [sys.executable, *(("-m", "headway.cli") if words[0] == "headway" else ()), *full[1:]]
 
 
 def _simulates(command: Command) -> bool:
-    return command.words[0] == "headway"
+    return command.parts[-1][:2] == ("headway", "simulate")
 
 
 def _jobs(path: Path) -> Iterator[JobRow]:
