@@ -11,26 +11,14 @@ import click
 from benchmarks.results.command import Command
 from benchmarks.results.figures import Section
 from benchmarks.results.page import page
+from benchmarks.results.pages import PAGES, Page
 from benchmarks.results.run import Failure, Place, run_missing
 from benchmarks.results.scope import Scope
-from benchmarks.results.sections import SECTIONS
 from benchmarks.results.store import Store
 
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "out" / "results"
-PAGE = ROOT / "docs" / "results" / "pollux.md"
-HEAD = """# Pollux's published workloads
-
-Every figure below was measured by the command beside it and every verdict computed from it;
-nobody typed either. `make results DATA=FOLDER` measures again what the sources have changed and
-rewrites this page.
-
-`DATA` is the folder of profiles, workloads and results that was published with Pollux (OSDI'21):
-petuum/adaptdl, branch osdi21-artifact. Unless a command says otherwise: 16 nodes of 4 GPUs,
-rounds of 60 s, restarts of 30 s, averages over all jobs, percentiles by linear interpolation,
-makespan from time 0 to the last completion. A published figure is that of the same workloads,
-computed alike from the published completion times. {covered}
-"""
+FOLDER = ROOT / "docs" / "results"
 
 
 @click.command()
@@ -38,29 +26,35 @@ computed alike from the published completion times. {covered}
     "--data",
     required=True,
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Folder of what was published with Pollux.",
+    help="Folder of what was published; the head of a page says what is in it.",
+)
+@click.option(
+    "--page", "name", type=click.Choice(sorted(PAGES)), default="pollux", show_default=True
 )
 @click.option("--only", multiple=True, help="Run this section only; may be given several times.")
 @click.option("--quick", is_flag=True, help="One workload and small clusters, on a page apart.")
 @click.option("--no-run", is_flag=True, help="Run nothing; write what is known already.")
 @click.option("--processes", default=1, show_default=True, type=click.IntRange(1))
-def main(data: Path, only: tuple[str, ...], quick: bool, no_run: bool, processes: int) -> None:
+def main(
+    data: Path, name: str, only: tuple[str, ...], quick: bool, no_run: bool, processes: int
+) -> None:
     """Measure what the sources have changed since the last time, and write the page."""
     scope = Scope(data=data.resolve())
     if quick:
         scope = replace(scope, workloads=(6,), most_gpus=256)
-    sections = [make(scope) for make in SECTIONS]
+    wanted = PAGES[name]
+    sections = wanted.sections(scope)
     store, asked = Store(KEPT, ROOT), () if no_run else _chosen(sections, only)
     failed = run_missing(
-        [command for section in asked for command in section.commands],
+        sorted((each for section in asked for each in section.commands), key=wanted.first),
         store,
         Place(root=ROOT, data=scope.data),
         processes=processes,
         tell=lambda text: click.echo(text, err=True),
     )
-    path = KEPT / "quick.md" if quick else PAGE
+    path = KEPT / "quick.md" if quick else FOLDER / f"{name}.md"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(_text(scope, sections, store, failed), encoding="utf-8")
+    path.write_text(_text(wanted, scope, sections, store, failed), encoding="utf-8")
     click.echo(f"{path} is written", err=True)
     raise SystemExit(1 if failed else 0)
 
@@ -74,7 +68,11 @@ def _chosen(sections: Sequence[Section], only: Sequence[str]) -> Sequence[Sectio
 
 
 def _text(
-    scope: Scope, sections: Sequence[Section], store: Store, failed: dict[Command, Failure]
+    wanted: Page,
+    scope: Scope,
+    sections: Sequence[Section],
+    store: Store,
+    failed: dict[Command, Failure],
 ) -> str:
     commands = {command for section in sections for command in section.commands}
     found = {command: store.load(command) for command in commands}
@@ -83,8 +81,8 @@ def _text(
         f"Python {platform.python_version()}",
         *(f"{name} {version(name)}" for name in ("numpy", "scipy", "highspy")),
     )
-    covered = f"Here: {scope.named}; {python}, {', '.join(packages)}, one thread a run."
-    return page(HEAD.format(covered=covered), sections, results, failed)
+    covered = f"{wanted.covered(scope)}; {python}, {', '.join(packages)}, one thread a run."
+    return page(wanted.head.format(covered=covered), sections, results, failed)
 
 
 if __name__ == "__main__":

@@ -74,8 +74,9 @@ def _outcomes(
 
 def run(command: Command, place: Place) -> Record | Failure:
     """One command from start to end."""
-    if command.words[0] == "python" and not (place.root / command.words[1]).is_file():
-        return Failure(f"there is no {command.words[1]}")
+    for first, name, *_ in command.parts:
+        if first == "python" and not (place.root / name).is_file():
+            return Failure(f"there is no {name}")
     with TemporaryDirectory() as folder:
         out = Path(folder)
         for words in command.parts:
@@ -85,7 +86,9 @@ def run(command: Command, place: Place) -> Record | Failure:
         said = (out / "stderr").read_text(encoding="utf-8").strip().splitlines()
         if code != 0:
             why = said[-1].removeprefix("headway: ") if said else f"exit status {code}"
-            return Failure(why.replace(str(place.data), DATA).replace(f"{place.root}/", ""))
+            for name, path in _folders(place, out).items():
+                why = why.replace(path, name)
+            return Failure(why.replace(f"{place.root}/", ""))
         try:
             answer = _answer((out / "stdout").read_text(encoding="utf-8"))
         except json.JSONDecodeError:
@@ -133,13 +136,17 @@ def _finished(words: tuple[str, ...], text: str, place: Place, out: Path) -> tup
 
 
 def _words(words: tuple[str, ...], place: Place, out: Path) -> list[str]:
-    place_of = {DATA: str(place.data), MADE: str(out)}
     full = list(words)
-    for name, path in place_of.items():
+    for name, path in _folders(place, out).items():
         full = [word.replace(name, path) for word in full]
     if words[:2] == ("headway", "simulate"):
         full += ["--json", "--out", str(out)]
     return [sys.executable, *(("-m", "headway.cli") if words[0] == "headway" else ()), *full[1:]]
+
+
+def _folders(place: Place, out: Path) -> dict[str, str]:
+    """By the words that stand for them."""
+    return {DATA: str(place.data), MADE: str(out)}
 
 
 def _simulates(command: Command) -> bool:

@@ -4,8 +4,7 @@ from dataclasses import dataclass, replace
 
 from benchmarks.results.command import DATA, MADE, THEN, Command
 
-POLLUX, SHOCKWAVE = "pollux", "shockwave"
-OURS = "headway"
+OURS, POLLUX, SHOCKWAVE = "headway", "pollux", "shockwave"
 OTHERS = ("optimus", "tiresias", "themis", "gavel", "allox")
 POLICIES = (OURS, POLLUX, SHOCKWAVE, *OTHERS)
 # what a simulation runs through; an importer counts only where a setting imports with it
@@ -24,6 +23,12 @@ READERS = tuple(
     )
 )
 SIMULATED = (*(f"src/headway/{part}" for part in ("core", "protocol", "sim")), *READERS)
+BOUND = "benchmarks/bound.py"
+BOUNDED_BY = (
+    *("src/headway/core/model", "src/headway/core/batch.py", "src/headway/core/types.py"),
+    *("src/headway/sim", *READERS, BOUND),
+)
+SEEDS = (0,)
 BUILT_IN = ("src/headway/traces/catalogue.py", "src/headway/traces/assign.py")
 PROFILES = ("--profiles", f"{DATA}/pollux/profiles")
 
@@ -44,14 +49,25 @@ class Setting:
 
     def run(self, policy: str, *settings: str, seed: int = 0) -> Command:
         """A policy in this setting."""
-        words = [*self.made_by, THEN] if self.made_by else []
-        words += ["headway", "simulate", self.workload, *self.profiles]
+        words = [*self._before, "headway", "simulate", self.workload, *self.profiles]
         words += ["--cluster", self.cluster, "--policy", policy]
         if seed:
             words += ["--seed", str(seed)]
         for setting in settings:
             words += ["--set", setting]
         return Command(tuple(words), (*SIMULATED, *self.sources))
+
+    def bound(self, seed: int = 0) -> Command:
+        """What no policy can be below in this setting."""
+        words = [*self._before, "python", BOUND, self.workload, *self.profiles]
+        words += ["--cluster", self.cluster]
+        if seed:
+            words += ["--seed", str(seed)]
+        return Command((*words, "--json"), (*BOUNDED_BY, *self.sources))
+
+    @property
+    def _before(self) -> tuple[str, ...]:
+        return (*self.made_by, THEN) if self.made_by else ()
 
 
 def published(number: int, cluster: str = "16x4", load: str = "") -> Setting:
@@ -154,3 +170,4 @@ SETTINGS = (
     PHILLY,
     ITP,
 )
+MISDECLARED = (SETTINGS[0], SETTINGS[5])  # one of Pollux's, one of Shockwave's

@@ -1,0 +1,65 @@
+"""How far the policies are from what is possible at all."""
+
+from collections.abc import Sequence
+
+from benchmarks.results.figures import (
+    Figure,
+    Results,
+    Section,
+    Table,
+    Verdict,
+    quotient,
+    ratio,
+    seconds,
+)
+from benchmarks.results.sections.versus import bounded, measured, shown
+from benchmarks.results.settings import OURS, POLLUX, SETTINGS, SHOCKWAVE, Setting
+
+ABOUT = """
+A lower bound on the average JCT in each setting: the largest of three (`benchmarks/bound.py`).
+Alone: every job on an empty cluster at its best. Queue: the cluster as one machine on which every
+job needs the GPU-seconds of its most efficient size and the shortest remaining one goes first.
+Shared: that in mean busy times, and every job ends after them by what it takes at full speed. None
+of the three can be reached: they give a job its fastest and its most efficient size at once and
+know no second restart. The least unfair share is that of jobs which, alone on an empty cluster,
+are late already: rho is against a world without rounds and without restarts, and a job of a
+minute that waits for its round and starts in 30 s is late in any real one.
+"""
+BOUNDS = {"alone_s": "alone", "queue_s": "queue", "shared_s": "shared"}
+
+
+def distance(settings: Sequence[Setting] = SETTINGS) -> Section:
+    """Average JCT over its bound."""
+    return Section(
+        key="distance",
+        title="Distance to the possible",
+        about=ABOUT,
+        commands=tuple(setting.bound() for setting in settings),
+        figures=lambda results: [_over(results, setting) for setting in settings],
+        tables=lambda results: [_table(results, settings)],
+    )
+
+
+def _over(results: Results, setting: Setting) -> Figure:
+    ours = measured(results, setting, OURS, "avg_jct_s")
+    least = bounded(results, setting, "avg_jct_s")
+    return shown(f"{setting.title}: average JCT over the bound", ratio, quotient(ours, least))
+
+
+def _table(results: Results, settings: Sequence[Setting]) -> Table:
+    rows = []
+    for setting in settings:
+        values = [
+            *(bounded(results, setting, name) for name in BOUNDS),
+            *(
+                measured(results, setting, policy, "avg_jct_s")
+                for policy in (OURS, POLLUX, SHOCKWAVE)
+            ),
+        ]
+        cells = [Verdict.MISSING.value if each is None else seconds(each) for each in values]
+        rows.append((setting.title, *cells))
+    return Table(
+        title="Average JCT, and what bounds it from below",
+        columns=("setting", *BOUNDS.values(), OURS, POLLUX, SHOCKWAVE),
+        rows=rows,
+    )
