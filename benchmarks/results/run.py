@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
+from resource import struct_rusage
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -74,15 +75,13 @@ def _outcomes(
 
 def run(command: Command, place: Place) -> Record | Failure:
     """One command from start to end."""
-    for first, name, *_ in command.parts:
-        if first == "python" and not (place.root / name).is_file():
-            return Failure(f"there is no {name}")
+    scripts = [name for first, name, *_ in command.parts if first == "python"]
+    absent = [name for name in scripts if not (place.root / name).is_file()]
+    if absent:
+        return Failure(f"there is no {absent[0]}")
     with TemporaryDirectory() as folder:
         out = Path(folder)
-        for words in command.parts:
-            code, record = _finished(words, command.text, place, out)
-            if code != 0:
-                break
+        code, record = _finished(command, place, out)
         said = (out / "stderr").read_text(encoding="utf-8").strip().splitlines()
         if code != 0:
             why = said[-1].removeprefix("headway: ") if said else f"exit status {code}"
@@ -108,8 +107,21 @@ def _answer(text: str) -> Any:
         return [json.loads(line) for line in text.splitlines()]
 
 
-def _finished(words: tuple[str, ...], text: str, place: Place, out: Path) -> tuple[int, Record]:
-    """Exit status, and a record of the costs."""
+def _finished(command: Command, place: Place, out: Path) -> tuple[int, Record]:
+    """Exit status, and a record of the costs; after a part that failed no other is run."""
+    code, cpu_s, peak_bytes = 0, 0.0, 0
+    for words in command.parts:
+        code, usage = _waited(words, place, out)
+        cpu_s = usage.ru_utime + usage.ru_stime
+        peak_bytes = usage.ru_maxrss * KIBI
+        if code != 0:
+            break
+    record = Record(command=command.text, answer=None, cpu_s=cpu_s, peak_bytes=peak_bytes)
+    return code, record
+
+
+def _waited(words: tuple[str, ...], place: Place, out: Path) -> tuple[int, struct_rusage]:
+    """Exit status and costs of one part."""
     paths = [str(place.root / "src"), os.environ.get("PYTHONPATH", "")]
     environment = {
         **os.environ,
@@ -126,13 +138,7 @@ def _finished(words: tuple[str, ...], text: str, place: Place, out: Path) -> tup
         )
         _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
-    record = Record(
-        command=text,
-        answer=None,
-        cpu_s=usage.ru_utime + usage.ru_stime,
-        peak_bytes=usage.ru_maxrss * KIBI,
-    )
-    return process.returncode, record
+    return process.returncode, usage
 
 
 def _words(words: tuple[str, ...], place: Place, out: Path) -> list[str]:
