@@ -37,10 +37,11 @@ def tuner(contract: BatchContract, workers: int = 1, *, tunes: bool = True) -> T
 
 def tuner_history() -> History:
     history = History()
-    for batch in (16, 32, 64):  # 1 ms to start a pass, 0.01 ms an example, 2 ms to synchronise
-        grad_s = 1e-3 + 1e-5 * batch
-        history.add(Shape(1, 1, batch, 0), grad_s=grad_s, step_s=grad_s)
-        history.add(Shape(2, 1, batch, 0), grad_s=grad_s, step_s=grad_s + 2e-3)
+    for batch in (16, 32, 64):  # 0.1 s to start a pass, 1 ms an example, 0.2 s to synchronise
+        grad_s = 0.1 + 1e-3 * batch
+        for _ in range(400):
+            history.add(Shape(1, 1, batch, 0), grad_s=grad_s, step_s=grad_s)
+            history.add(Shape(2, 1, batch, 0), grad_s=grad_s, step_s=grad_s + 0.2)
     return history
 
 
@@ -67,11 +68,11 @@ def test_without_a_noise_scale_the_batch_stays(noise_scale: float | None) -> Non
     assert tuner(CONTRACT).choose(Split(32, 1, 32), noise_scale) is None
 
 
-def test_a_gain_below_five_percent_changes_nothing() -> None:
+def test_a_gain_below_one_percent_changes_nothing() -> None:
     made = tuner(CONTRACT)
     best = made.choose(Split(32, 1, 32), 300.0)
     assert best is not None
-    near = replace(best.split, batch_per_gpu=best.split.batch_per_gpu - 9)
+    near = replace(best.split, batch_per_gpu=best.split.batch_per_gpu - 6)
     near = replace(near, batch_size=near.batch_per_gpu)
     assert made.choose(near, 300.0) is None
 
@@ -194,10 +195,11 @@ def test_a_pass_is_known_for_each_gpu_type_that_the_job_has_run_on() -> None:
     history = History()
     for batch in (16, 32, 64):
         for gpu_type, factor in (("t4", 1.0), ("a100", 1 / 3)):
-            grad_s = (1e-3 + 1e-5 * batch) * factor
-            history.add(Shape(1, 1, batch, 0, gpu_type), grad_s=grad_s, step_s=grad_s)
+            grad_s = (0.1 + 1e-3 * batch) * factor
+            for _ in range(40):
+                history.add(Shape(1, 1, batch, 0, gpu_type), grad_s=grad_s, step_s=grad_s)
     made.refit(history)
     pairs = {one.gpu_type: one.beta_grad_s for one in made.fit.grad_by_type}
     assert pairs["t4"] == pytest.approx(3 * pairs["a100"], rel=0.05)
-    assert pairs["t4"] == pytest.approx(1e-5, rel=0.05)
+    assert pairs["t4"] == pytest.approx(1e-3, rel=0.05)
     assert made.choose(Split(32, 1, 32), 1e5) is not None

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from headway.cli.keeping import alone_in, keep
+from headway.cli.keeping import alone_in, keep, write_whole
 from headway.cli.simulate import simulate_command
 from headway.core.errors import UnavailableError
 from headway.core.metrics import per_job, summarise
@@ -67,3 +67,19 @@ def test_two_do_not_write_to_one_folder(tmp_path: Path) -> None:
         pytest.fail("both are in")
     with alone_in(out):
         assert list(out.iterdir()) == []
+
+
+def test_a_file_is_whole_or_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A report was left half written by a run that ran out of disk."""
+    path = tmp_path / "report.md"
+    write_whole(path, "before")
+    whole = Path.write_text
+
+    def half(self: Path, data: str, encoding: str | None = None) -> int:
+        whole(self, data[: len(data) // 2], encoding=encoding)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", half)
+    with pytest.raises(UnavailableError, match=r"report\.md cannot be written: No space left"):
+        write_whole(path, "after" * 100)
+    assert path.read_text() == "before"

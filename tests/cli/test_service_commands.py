@@ -84,7 +84,8 @@ def test_from_submission_to_cancellation(headway: Call, tmp_path: Path) -> None:
     assert spec["launch"]["workdir"] == str(tmp_path)
     assert headway("cancel", job_id)[:2] == (0, "train is cancelled\n")
     assert "train" not in headway("jobs")[1]
-    assert "cancelled" in headway("jobs", "-a")[1]
+    ended = next(line for line in headway("jobs", "-a")[1].splitlines() if "train" in line)
+    assert ended.split()[1:3] == ["cancelled", "Cancelled"]  # not what the last decision said
 
 
 def test_a_job_file_and_options_that_take_the_place_of_its_fields(

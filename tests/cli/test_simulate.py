@@ -103,7 +103,7 @@ def test_the_event_log_is_the_same_bytes_every_time(
             monkeypatch, capsys, "simulate", jobs, "--set", "sim.noise=0.1", "--out", out
         )
         assert code == 0
-        logs.append((out / "pollux" / "events.jsonl").read_bytes())
+        logs.append((out / "headway" / "events.jsonl").read_bytes())
     assert logs[0] == logs[1]
 
 
@@ -151,9 +151,9 @@ def test_what_goes_beyond_the_profiles_is_said_on_stderr(
     [
         (["--policy", "polux"], "unknown policy 'polux'; choose one of pollux"),
         (["--policy", "fifo", "--policy", "fifo"], "names one policy twice"),
-        (["--set", "pollux.q=1"], "policy pollux has no setting 'q'"),
-        (["--set", "pollux.p=low"], "pollux.p must be of type float"),
-        (["--set", "las.p=1"], "'las' is not one of sim, pollux"),
+        (["--set", "headway.p=1"], "policy headway has no setting 'p'"),
+        (["--set", "headway.q=low"], "headway.q must be of type float"),
+        (["--set", "las.p=1"], "'las' is not one of sim, headway"),
         (["--set", "p=1"], "must be NAME.KEY=VALUE"),
         (["--set", "sim.speed=1"], "the simulator has no 'speed'; it has noise, interference"),
         (["--set", "sim.interference=1"], "sim.interference must be a number from 0 to 0.95"),
@@ -283,7 +283,8 @@ def test_tenants_have_weights_from_a_file_and_their_gpu_hours_are_told(
         ("a: 1", "pollux", "must hold one field"),
         ("{", "pollux", "is not YAML"),
         ("tenants: {}", "pollux", "tenants is empty"),
-        ("tenants: {a: 1}", "fifo", "fifo does not weigh tenants; add --policy pollux"),
+        ("tenants: {a: 1}", "fifo", "fifo does not weigh tenants; add --policy headway"),
+        ("tenants: {defualt: 2}", "pollux", "belongs to 'defualt'; write one of default"),
     ],
 )
 def test_a_table_of_tenants_that_cannot_be_used_is_one_line(

@@ -22,11 +22,11 @@ def test_seconds_out_of_range_are_refused(option: str) -> None:
 
 @pytest.mark.parametrize("value", ["nan", "inf", "-inf"])
 def test_a_setting_that_is_no_number_is_refused(value: str) -> None:
-    """``pollux.p=nan`` was taken, and no job ever ran."""
-    arguments = ["simulate", "pollux-mix:jobs=1", "--set", f"pollux.p={value}"]
+    """``pollux.p=nan`` was once taken, and no job ever ran."""
+    arguments = ["simulate", "pollux-mix:jobs=1", "--set", f"headway.q={value}"]
     result = CliRunner().invoke(headway, arguments)
     assert isinstance(result.exception, InvalidInputError)
-    assert "pollux.p must be a finite number" in str(result.exception)
+    assert "headway.q must be a finite number" in str(result.exception)
 
 
 @pytest.mark.parametrize(

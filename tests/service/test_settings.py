@@ -13,7 +13,7 @@ from headway.service.settings import Settings, load
 def test_defaults() -> None:
     settings = load({}, {"HOME": "/home/me"})
     assert settings.host == "127.0.0.1"  # nobody outside is let in unasked
-    assert (settings.policy, settings.round_s, settings.stop_jobs) == ("pollux", 60.0, False)
+    assert (settings.policy, settings.round_s, settings.stop_jobs) == ("headway", 60.0, False)
     assert settings.state == Path("~/.local/state/headway").expanduser()
 
 
@@ -54,7 +54,7 @@ def test_the_state_directory_by_the_environment() -> None:
         ('stop_jobs = "maybe"', "stop_jobs must be true or false"),
         ("port = ", "headway.toml: "),
         ("set = 3", "set must be a table"),
-        ("[set]\np = 1", "--set p: the policy is pollux; set pollux.SETTING"),
+        ("[set]\np = 1", "--set p: the policy is headway; set headway.SETTING"),
         ("tenants = 3", "tenants must be a table"),
         ("[tenants]\na = 0", "the weight of a must be a number"),
         ('policy = "las"\n[tenants]\na = 1', "the policy las does not weigh them"),

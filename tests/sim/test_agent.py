@@ -226,5 +226,5 @@ def test_the_tuner_believes_what_was_measured_before_the_model(kit: Any) -> None
     profile = kit.toy(sync_s=0.2)
     known = Known(profile.contract, profile.params, 2000.0, Placement(4, 1), ())
     best, _ = Tuner().choose(known)
-    slow = known._replace(passes=((8, 1e-4, 1e-3), (best.batch_per_gpu, 50.0, 60.0)))
+    slow = known._replace(passes=((8, 1e-4, 1e-3, 0.0), (best.batch_per_gpu, 50.0, 60.0, 0.0)))
     assert Tuner().choose(slow)[0].batch_per_gpu < best.batch_per_gpu

@@ -1,12 +1,13 @@
 """Measured profiles: exact where measured, linear between, and frank about the rest."""
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from headway.traces.measured import MAX_NOISE_SCALE, MeasuredProfile, canonical
+from headway.traces.measured import MAX_NOISE_SCALE, Curve, MeasuredProfile, canonical
 from headway.traces.pollux import read_profiles
 
 
@@ -63,6 +64,31 @@ def test_beyond_what_was_measured_the_last_line_goes_on(toy: MeasuredProfile) ->
     assert times(toy, (1,), 48) == (8.0, 8.0)
     assert times(toy, (3,), 8) == (1.0, 2.0)
     assert times(toy, (1,) * 6, 8) == (1.0, 19.0)
+
+
+def test_more_gpus_on_a_node_than_were_measured_take_no_less_time(toy: MeasuredProfile) -> None:
+    """On nodes of eight the falling line from three to four GPUs ended at steps of no time."""
+    batches = np.array([8.0, 16.0])
+    falling = {
+        (1, gpus): Curve(batches, step_s * np.ones(2), sync_s * np.ones(2))
+        for gpus, step_s, sync_s in ((1, 3.0, 0.0), (2, 1.0, 0.5))
+    }
+    profile = replace(toy, shapes={}, sizes=falling)
+    for gpus in (2, 3, 8):
+        assert times(profile, (gpus,), 8) == (0.5, 1.0)
+    assert not profile.measured((8,), 8)
+
+
+@pytest.mark.parametrize("app", ["cifar10", "ncf", "bert", "deepspeech2", "yolov3", "imagenet"])
+def test_on_wider_nodes_no_published_profile_is_faster(shared_data: Path, app: str) -> None:
+    profile = read_profiles(shared_data / "pollux" / "profiles")[app]
+    low, high = profile.contract.min_batch_per_gpu, profile.contract.max_batch_per_gpu
+    batches = np.geomspace(max(low, 1), high, 9)
+    for nodes in (1, 2, 4):
+        widest = profile.times_s((4,) * nodes, batches)
+        for per_node in (5, 8):
+            wider = profile.times_s((per_node,) * nodes, batches)
+            assert all((one >= 0.98 * four).all() for one, four in zip(wider, widest, strict=True))
 
 
 def test_noise_scale_is_that_of_the_run_and_log_linear_between_runs(toy: MeasuredProfile) -> None:

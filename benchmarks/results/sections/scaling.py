@@ -21,7 +21,7 @@ from benchmarks.results.scope import Scope, number
 RUN = script("autoscale", "--profiles", f"{DATA}/profiles")
 OURS, BASELINE = "pollux+goodput", "pollux+throughput"
 CHEAPER, LONGER = 0.25, 0.06  # published
-BOUND = "clairvoyant_as_fast_as_published"
+BOUND = "clairvoyant, as fast as published"
 ABOUT = """
 ImageNet alone, from one node of 4 GPUs up to 16 nodes. The baseline scales out while throughput
 grows enough (Or et al.), ours keeps the utility of the GPUs between 1/2 and 2/3. Cheaper and longer
@@ -48,19 +48,17 @@ def autoscaling(scope: Scope) -> Section:
 def _figures(results: Results) -> Sequence[Figure]:
     record = results.get(RUN)
     answer: Mapping[str, Any] = {} if record is None else record.answer
-    others = [name for name in answer.get("rules", {}) if name not in {OURS, BASELINE}]
+    bands = [name for name in answer.get("runs", {}) if name.startswith("band")]
     shown = [
-        Figure(
-            what=f"{rule}: {what}", unit=unit, measured=number(results, RUN, "rules", rule, name)
-        )
+        Figure(what=f"{rule}: {what}", unit=unit, measured=number(results, RUN, "runs", rule, name))
         for rule in (BASELINE, OURS)
         for name, (what, unit) in MEASURES.items()
     ]
     return [
         *shown,
-        *_shares(results, OURS, ("rules", OURS), asked=True),
-        *(figure for name in others for figure in _shares(results, name, ("rules", name))),
-        *_shares(results, "clairvoyant", (BOUND,)),
+        *_shares(results, OURS, ("runs", OURS), asked=True),
+        *(figure for name in bands for figure in _shares(results, name, ("runs", name))),
+        *_shares(results, "clairvoyant", ("runs", BOUND)),
     ]
 
 

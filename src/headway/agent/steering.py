@@ -187,8 +187,13 @@ class Steering:
         """Worker 0 asks the goodput model, where the batch may change."""
         self.better = None
         if not self.contract.frozen(samples) and samples >= self.guard.held_until_samples:
-            phi = self._meter.noise.estimate()
-            self.better = self.tuner.choose(self.course.split, phi, samples=epoch_samples)
+            noise = self._meter.noise
+            self.better = self.tuner.choose(
+                self.course.split,
+                noise.estimate(),
+                noise_scale_error=noise.error(),
+                samples=epoch_samples,
+            )
 
     def _fall(self, samples: int, loss: float | None, examples: int) -> Turn | None:
         """The guard, where the batch is not the owner's own choice."""

@@ -1,13 +1,14 @@
 """Seconds per pass and per step, measured and kept as observations for the throughput fit."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from math import inf, log
+from dataclasses import asdict, dataclass, field
+from math import inf, log, sqrt
 from typing import Any, NamedTuple, final
 
 import numpy as np
 
 from headway.core.model.observations import Observations
+from headway.core.model.spread import VISIT_S, Blocks, error_of_a_second
 
 WARM_UP_STEPS = 3  # dropped after a start, a resize or a new batch size
 HALF_LIFE_S = 300.0  # of training after which an observation has half its weight
@@ -39,17 +40,23 @@ class Record:
     grad_s: float = 0.0
     step_s: float = 0.0
     last_s: float = 0.0  # on the history's own clock, which counts training time only
+    blocks: Blocks = field(default_factory=Blocks)
 
     def add(self, grad_s: float, step_s: float, at_s: float) -> None:
         if self.weight >= SETTLED:  # a step during which the machine did something else
             grad_s = min(grad_s, OUTLIER * self.grad_s)
             step_s = min(step_s, OUTLIER * self.step_s)
-        self.weight = min(
-            self.weight * 0.5 ** ((at_s - self.last_s) / HALF_LIFE_S) + 1, MOST_WEIGHT
-        )
+        left = self.left(at_s)
+        self.weight = min(self.weight * left + 1, MOST_WEIGHT)
+        self.blocks.age(left)
+        self.blocks.add(step_s)
         self.grad_s += (grad_s - self.grad_s) / self.weight
         self.step_s += (step_s - self.step_s) / self.weight
         self.last_s = at_s
+
+    def left(self, at_s: float) -> float:
+        """The share of it that still counts."""
+        return float(0.5 ** ((at_s - self.last_s) / HALF_LIFE_S))
 
 
 class Known(NamedTuple):
@@ -105,7 +112,8 @@ class History:
         if not self._records:
             return None
         shapes, records = list(self._records), list(self._records.values())
-        aged = [r.weight * 0.5 ** ((self._clock_s - r.last_s) / HALF_LIFE_S) for r in records]
+        left = np.array([record.left(self._clock_s) for record in records])
+        known_s = np.array([record.blocks.amount_s for record in records])
         return Observations(
             gpus=np.array([shape.gpus for shape in shapes], dtype=np.int64),
             nodes=np.array([shape.nodes for shape in shapes], dtype=np.int64),
@@ -113,9 +121,18 @@ class History:
             accum_steps=np.array([shape.accum_steps for shape in shapes], dtype=np.float64),
             grad_s=np.array([r.grad_s for r in records], dtype=np.float64),
             step_s=np.array([r.step_s for r in records], dtype=np.float64),
-            weight=np.array(aged, dtype=np.float64),
+            weight=left * np.array([r.weight for r in records], dtype=np.float64),
             gpu_type=_types(shapes),
+            error=self._error_of_a_second() / np.sqrt(left * known_s),
         )
+
+    @property
+    def visit_error(self) -> float:
+        """Relative standard error of what a first visit to another shape would tell."""
+        return self._error_of_a_second() / sqrt(VISIT_S)
+
+    def _error_of_a_second(self) -> float:
+        return error_of_a_second(record.blocks for record in self._records.values())
 
     def state_dict(self) -> dict[str, Any]:
         rows = [[asdict(shape), asdict(record)] for shape, record in self._records.items()]
@@ -123,8 +140,12 @@ class History:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self._clock_s = state["clock_s"]
-        self._records = {Shape(**shape): Record(**record) for shape, record in state["rows"]}
+        self._records = {Shape(**shape): _record(record) for shape, record in state["rows"]}
         self._fitted = {}
+
+
+def _record(saved: dict[str, Any]) -> Record:
+    return Record(**saved | {"blocks": Blocks(**saved.get("blocks", {}))})
 
 
 def _types(shapes: list[Shape]) -> list[str] | None:

@@ -16,7 +16,6 @@ from headway.core.model.split import Choice, split_batch
 from headway.core.types import (
     BatchContract,
     BatchMode,
-    JobReport,
     Placement,
     ThroughputKind,
     ThroughputParams,
@@ -72,14 +71,14 @@ class Tuner:
         return Split(choice.batch_size, self._workers, choice.batch_per_gpu)
 
     def refit(self, history: History) -> None:
-        """Fit theta_sys if something changed and the last fit is long enough ago."""
+        """See what was measured; fit theta_sys if it is news and the last fit long enough ago."""
+        observations, error = history.observations(), history.visit_error
+        if observations is None:
+            return
+        self._measured = Measured.of(observations, self._at, self._gpu_type, visit_error=error)
         now_s = self._clock()
         if now_s < self._next_fit_s or not history.news:
             return
-        observations = history.observations()
-        if observations is None:
-            return
-        self._measured = Measured.of(observations, self._at, self._gpu_type)
         last = self.fit if isfinite(self.fit.error) else None
         self.fit = self._fitter(observations, last, optimism=OPTIMISM)
         self.fits += 1
@@ -88,7 +87,12 @@ class Tuner:
         self._next_fit_s = after_s + (after_s - now_s) / FIT_SHARE
 
     def choose(
-        self, split: Split, noise_scale: float | None, *, samples: int | None = None
+        self,
+        split: Split,
+        noise_scale: float | None,
+        *,
+        noise_scale_error: float | None = None,
+        samples: int | None = None,
     ) -> Change | None:
         """A choice that is predicted to be better than the present one by enough, if any.
 
@@ -100,9 +104,16 @@ class Tuner:
         most = GROWTH * split.batch_size
         if samples is not None:
             most = min(most, samples)
-        report = self._as_report(split, noise_scale)
-        models = models_of(self._contract, report, gpu_type=self._gpu_type, most_batch_size=most)
-        found = retune(models, self._at, self._measured, now)
+        models = models_of(
+            self._contract,
+            self.fit.params,
+            noise_scale,
+            gpu_type=self._gpu_type,
+            grad_by_type=self.fit.grad_by_type,
+            most_batch_size=most,
+        )
+        error = noise_scale_error / noise_scale if noise_scale and noise_scale_error else 0.0
+        found = retune(models, self._at, self._measured, now, noise_scale_error=error)
         if found is None:
             return None
         better = Split(found.choice.batch_size, self._workers, found.choice.batch_per_gpu)
@@ -123,17 +134,6 @@ class Tuner:
         kind = ThroughputKind(state["params"].get("kind", ThroughputKind.LINEAR))
         params = ThroughputParams(**state["params"] | {"kind": kind})
         self.fit = Fit(params=params, error=state["error"], message="from the checkpoint")
-
-    def _as_report(self, split: Split, noise_scale: float | None) -> JobReport:
-        return JobReport(
-            throughput=self.fit.params,
-            noise_scale=noise_scale,
-            progress_examples=0.0,
-            batch_per_gpu=split.batch_per_gpu,
-            accum_steps=split.accum_steps,
-            batch_size=split.batch_size,
-            grad_by_type=self.fit.grad_by_type,
-        )
 
 
 def wanted_batch_size(contract: BatchContract, *, tunes: bool, requested: int) -> int:

@@ -8,6 +8,7 @@ from textwrap import fill
 
 import click
 
+from headway.cli.keeping import write_whole
 from headway.cli.output import print_json, print_table
 from headway.cli.progress import progress
 from headway.cli.scenario import Scenario, facts, notes, scenario_options, warnings
@@ -57,7 +58,7 @@ def compare_command(
     said = list(_said(scenario, runs))
     notes(said)
     if report is not None:
-        _write(report, page(_facts(scenario, seeds), _fared(runs, courses), said))
+        write_whole(report, page(_facts(scenario, seeds), _fared(runs, courses), said))
     if as_json:
         print_json(_answer(scenario, seeds, runs))
     else:
@@ -203,10 +204,3 @@ def _writable(report: Path | None) -> None:
         raise UnavailableError(f"{report} cannot be written: Is a directory")
     if not report.parent.is_dir():
         raise UnavailableError(f"{report} cannot be written: {report.parent} is no folder")
-
-
-def _write(report: Path, text: str) -> None:
-    try:
-        report.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UnavailableError(f"{report} cannot be written: {error.strerror}") from None

@@ -18,6 +18,7 @@ from headway.cli.demo_jobs import JOBS, DemoJob
 from headway.cli.output import make_table, print_json, print_table
 from headway.core.control.events import Event
 from headway.core.errors import InvalidInputError, UnavailableError
+from headway.core.policy import DEFAULT
 from headway.protocol import eventlog
 from headway.report.story import JobStory, Stories
 
@@ -32,7 +33,7 @@ EVENTS_FILE = "events.jsonl"
 @click.command("demo")
 @click.option("--slots", type=click.IntRange(1, 64), default=4, show_default=True)
 @click.option("--round-s", type=click.FloatRange(1), default=5.0, show_default=True)
-@click.option("--policy", default="pollux", show_default=True)
+@click.option("--policy", default=DEFAULT, show_default=True)
 @click.option("--limit-s", type=click.FloatRange(1), default=900.0, show_default=True)
 @click.option("--keep", type=click.Path(path_type=Path), help="Folder for state and event log.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")

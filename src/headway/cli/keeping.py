@@ -9,7 +9,7 @@ from pathlib import Path
 from headway.core.errors import UnavailableError
 from headway.protocol.eventlog import read
 from headway.report import Entry, Usage, jobs_csv, markdown_report
-from headway.sim.results import LOG, Result
+from headway.sim.results import LOG, PART, Result
 
 JOBS = "jobs.csv"
 REPORT = "report.md"
@@ -53,18 +53,32 @@ def keep(out: Path, facts: Mapping[str, str], results: Sequence[Result]) -> None
     Raises:
         UnavailableError: a file cannot be written.
     """
+    for result in results:
+        write_whole(out / result.policy / JOBS, jobs_csv(result.jobs))
+    page = markdown_report(facts, [_entry(out, result) for result in results])
+    write_whole(out / REPORT, page)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Whole or not at all: an interrupted run leaves what was there before.
+
+    Raises:
+        UnavailableError: it cannot be written.
+    """
+    special = path.exists() and not path.is_file()  # as /dev/stdout, which nothing may replace
+    part = path if special else path.with_name(path.name + PART)
     try:
-        for result in results:
-            (out / result.policy / JOBS).write_text(jobs_csv(result.jobs), encoding="utf-8")
-        page = markdown_report(facts, [_entry(out, result) for result in results])
-        (out / REPORT).write_text(page, encoding="utf-8")
+        part.write_text(text, encoding="utf-8")
+        if not special:
+            part.replace(path)
     except OSError as error:
-        raise UnavailableError(
-            f"{error.filename or out} cannot be written: {error.strerror}"
-        ) from None
+        raise UnavailableError(f"{path} cannot be written: {error.strerror}") from None
 
 
 def _entry(out: Path, result: Result) -> Entry:
-    with (out / result.policy / LOG).open("rb") as log:
-        usage = Usage.of(read(log))
+    try:
+        with (out / result.policy / LOG).open("rb") as log:
+            usage = Usage.of(read(log))
+    except OSError as error:
+        raise UnavailableError(f"{error.filename} cannot be read: {error.strerror}") from None
     return Entry(policy=result.policy, summary=result.summary, usage=usage)

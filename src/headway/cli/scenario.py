@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from headway.cli.tenants import read_tenants, tenants_option
+from headway.cli.tenants import check_tenants, read_tenants, tenants_option
 from headway.core.errors import InvalidInputError
 from headway.core.model.choice import FITTERS
 from headway.core.policy import DEFAULT, POLICIES, has_setting, make
@@ -101,13 +101,14 @@ class Scenario:
         """The same for every policy.
 
         Raises:
-            InvalidInputError: a seed below 0, a workload that cannot be had, or a cluster that
-                knows speeds of profiles that do not exist.
+            InvalidInputError: a seed below 0, a workload that cannot be had, a cluster that knows
+                speeds of profiles that do not exist, or a weight of a tenant that has no jobs.
         """
         if seed < 0:
             raise InvalidInputError(f"--seed must not be negative, not {seed}")
         jobs = self._jobs(seed)
         self.cluster.hardware.check(jobs.profiles, f"--cluster {self.cluster.name}")
+        check_tenants(self.settings.values(), {job.tenant for job in jobs.jobs})
         return Setup(
             workload=fitted(jobs, self.cluster, self.most_nodes),
             cluster=self.cluster,
@@ -206,7 +207,7 @@ def with_tenants(settings: Settings, table: str) -> Settings:
         do = "does" if len(others) == 1 else "do"
         raise InvalidInputError(
             f"--tenants: {', '.join(others)} {do} not weigh tenants; "
-            "add --policy pollux or shockwave"
+            "add --policy headway or pollux or shockwave"
         )
     return {
         name: {"tenants": table, **own} if name in knowing else own

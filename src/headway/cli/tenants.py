@@ -1,5 +1,6 @@
 """``--tenants FILE``: a table of tenants and their weights, for every command that decides."""
 
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 import click
@@ -33,3 +34,20 @@ def read_tenants(path: Path) -> str:
         return tenants_text(table)
     except InvalidInputError as error:
         raise InvalidInputError(f"--tenants {path}: {error}") from None
+
+
+def check_tenants(settings: Iterable[Mapping[str, str]], known: Collection[str]) -> None:
+    """A weight of a tenant without jobs is a slip of the pen: it would change nothing.
+
+    Raises:
+        InvalidInputError: some policy's settings have one.
+    """
+    from headway.core.policy.shares import parse_tenants
+
+    for own in settings:
+        for tenant in parse_tenants(own.get("tenants", "")):
+            if tenant not in known:
+                raise InvalidInputError(
+                    f"tenants: no job of the workload belongs to {tenant!r}; "
+                    f"write one of {', '.join(sorted(known))}"
+                )

@@ -108,7 +108,7 @@ def _tenants(policy: str, table: object) -> dict[str, str]:
     if table is None:
         return {}
     if not has_setting(policy, "tenants"):
-        raise InvalidInputError(f"tenants: the policy {policy} does not weigh them; take pollux")
+        raise InvalidInputError(f"tenants: the policy {policy} does not weigh them; take headway")
     if isinstance(table, Mapping):
         return {"tenants": tenants_text(table)}
     if not isinstance(table, str):

@@ -264,7 +264,7 @@ def _known(job: JobTruth, mind: Mind, fitted: Fit, noise: float) -> Known:
     """Its fit and its noise scale, and what passes took where it runs now."""
     place, gpu_type = _place(job)
     passes = tuple(
-        (one.batch_per_gpu, times.pass_s, times.synced_s)
+        (one.batch_per_gpu, *times, noise * max(1 / mind.counts[one], LEAST_SHARE) ** 0.5)
         for one, times in mind.seen.items()
         if one.at == place and one.gpu_type == gpu_type
     )

@@ -7,7 +7,7 @@ import numpy as np
 from headway.core.model.refine import Measured
 from headway.core.model.retune import models_of, retune
 from headway.core.model.split import Choice, split_batch
-from headway.core.types import BatchContract, JobReport, Placement, ThroughputParams
+from headway.core.types import BatchContract, Placement, ThroughputParams
 
 
 class Known(NamedTuple):
@@ -17,8 +17,9 @@ class Known(NamedTuple):
     params: ThroughputParams
     noise_scale: float | None
     at: Placement
-    passes: tuple[tuple[int, float, float], ...]  # m, seconds without and with synchronisation
-    error: float = 0.0  # relative, of those seconds
+    passes: tuple[tuple[int, float, float, float], ...]  # m, seconds without and with
+    # synchronisation, and their relative error
+    noise: float = 0.0  # relative error of what is measured once
 
 
 @final
@@ -37,8 +38,8 @@ class Tuner:
 
 
 def _choose(known: Known, now: Choice | None) -> tuple[Choice, float]:
-    models = models_of(known.batch, _report(known))
-    found = retune(models, known.at, _measured(known), now)
+    models = models_of(known.batch, known.params, known.noise_scale)
+    found = retune(models, known.at, _measured(known), now, noise_scale_error=known.noise)
     if found is not None:
         return found.choice, found.gain
     # where no legal batch can be split so, the least that gives each GPU something
@@ -46,19 +47,11 @@ def _choose(known: Known, now: Choice | None) -> tuple[Choice, float]:
 
 
 def _measured(known: Known) -> Measured:
-    rows = np.array(sorted(known.passes), dtype=np.float64).reshape(-1, 3)
+    rows = np.array(sorted(known.passes), dtype=np.float64).reshape(-1, 4)
     return Measured(
-        batch_per_gpu=rows[:, 0], grad_s=rows[:, 1], last_s=rows[:, 2], error=known.error
-    )
-
-
-def _report(known: Known) -> JobReport:
-    """What the model needs to know: of a report only speed and noise scale count."""
-    return JobReport(
-        throughput=known.params,
-        noise_scale=known.noise_scale,
-        progress_examples=0.0,
-        batch_per_gpu=0,
-        accum_steps=0,
-        batch_size=0,
+        batch_per_gpu=rows[:, 0],
+        grad_s=rows[:, 1],
+        last_s=rows[:, 2],
+        error=rows[:, 3] if known.noise else None,
+        visit_error=known.noise,
     )

@@ -60,7 +60,8 @@ class MeasuredProfile:
     """Interpolates inside what was measured, and says when it is asked for more.
 
     A shape that was measured is read off its own curve. Any other is interpolated in the number of
-    nodes and in the GPUs on each: linear in both, between the nearest that were measured.
+    nodes and in the GPUs on each: linear in both, between the nearest that were measured. With more
+    GPUs on a node than were measured nothing takes less time than with the most that were.
     """
 
     name: str
@@ -80,15 +81,23 @@ class MeasuredProfile:
         curve = self.shapes.get(canonical(shape))
         if curve is not None:
             return curve.at(batches_per_gpu)
-        parts = [
-            (weight, self.sizes[size].at(batches_per_gpu))
-            for weight, size in self._neighbours(len(shape), sum(shape))
-        ]
-        pass_s = sum(weight * times[0] for weight, times in parts)
-        step_s = sum(weight * times[1] for weight, times in parts)
+        nodes, gpus = len(shape), sum(shape)
+        times = self._between(nodes, gpus, batches_per_gpu)
+        if gpus > nodes * self._most_per_node:
+            widest = self._between(nodes, nodes * self._most_per_node, batches_per_gpu)
+            times = np.maximum(times, widest)
         # along a line beyond the edge a time could fall; a step is never shorter than its pass
-        pass_s = np.maximum(pass_s, 1e-6)
-        return pass_s, np.maximum(step_s, pass_s)
+        pass_s = np.maximum(times[0], 1e-6)
+        return pass_s, np.maximum(times[1], pass_s)
+
+    def _between(
+        self, nodes: int, gpus: int, batches_per_gpu: Float64[FloatArray, " batches"]
+    ) -> Float64[FloatArray, "times batches"]:
+        """Seconds of a pass without and with synchronisation, from the nearest sizes."""
+        times = np.zeros((2, len(batches_per_gpu)))
+        for weight, size in self._neighbours(nodes, gpus):
+            times += weight * np.array(self.sizes[size].at(batches_per_gpu))
+        return times
 
     def measured(self, shape: Shape, batch_per_gpu: float) -> bool:
         """Whether this lies inside what was measured."""
@@ -109,6 +118,11 @@ class MeasuredProfile:
         logs = np.log(self.noise)
         found: FloatArray = np.exp(np.array([np.interp(at, runs, epoch) for epoch in logs]))
         return found
+
+    @cached_property
+    def _most_per_node(self) -> int:
+        """GPUs of the widest node that was measured, rounded up."""
+        return max(-(-gpus // nodes) for nodes, gpus in self.sizes)
 
     @cached_property
     def _by_nodes(self) -> dict[int, list[int]]:

@@ -1,4 +1,4 @@
-"""Goodput: laws of the best choice, the fixed mode, given choices and the 5 % rule."""
+"""Goodput: laws of the best choice, the fixed mode, and what contracts allow."""
 
 from math import ceil, inf
 
@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.core.model.goodput import JobModels, best, goodput_at
-from headway.core.model.throughput import PARAMETERS, stack
+from headway.core.model.efficiency import efficiency
+from headway.core.model.goodput import JobModels, allowed, best
+from headway.core.model.throughput import PARAMETERS, stack, step_time_s
 from headway.core.types import BatchContract, BatchMode, JobReport, ThroughputParams
 
 GPUS = np.arange(1, 33)
@@ -47,10 +48,12 @@ def test_the_best_choice_keeps_the_contract_and_is_worth_what_it_says(
     contract, _ = job
     models = JobModels.of([job])
     found = best(models, GPUS, SEVERAL)
-    again = goodput_at(models, GPUS, SEVERAL, found.batch_per_gpu, found.accum_steps)
-    assert again == pytest.approx(found.goodput_per_s, rel=1e-12)
     chosen = found.goodput_per_s > 0
-    size = found.batch_size[chosen]
+    m, s = found.batch_per_gpu[chosen], found.accum_steps[chosen]
+    step_s = step_time_s(models.theta[0], GPUS[chosen[0]], SEVERAL[chosen[0]], m, s)
+    size, initial = found.batch_size[chosen], contract.initial_batch_size
+    worth = efficiency(models.noise_scale[0], initial, size)
+    assert found.goodput_per_s[chosen] == pytest.approx(size / step_s * worth, rel=1e-12)
     assert np.all((contract.initial_batch_size <= size) & (size <= contract.max_batch_size))
     assert np.all(found.batch_per_gpu[chosen] <= contract.max_batch_per_gpu)
     assert np.all((found.batch_per_gpu * (found.accum_steps + 1) * GPUS)[chosen] == size)
@@ -144,7 +147,7 @@ def test_goodput_of_a_fixed_batch_by_hand() -> None:
     assert found.goodput_per_s[0, 0] == pytest.approx(10 / (0.13 + 0.07))
 
 
-def test_choices_that_the_contract_forbids_are_worth_nothing() -> None:
+def test_what_the_contract_forbids_is_not_allowed() -> None:
     contract = BatchContract(
         initial_batch_size=32,
         max_batch_size=128,
@@ -157,8 +160,8 @@ def test_choices_that_the_contract_forbids_are_worth_nothing() -> None:
     models = JobModels.of([(contract, heard)])
     m = np.array([32, 8, 65, 64, 12, 3])
     s = np.array([0, 0, 0, 1, 3, 2])
-    worth = goodput_at(models, np.array([2, 2, 1, 2, 1, 4]), False, m, s)
-    assert (worth[0] > 0).tolist() == [True, False, False, False, False, False]
+    legal = allowed(models, np.array([2, 2, 1, 2, 1, 4]), m, s + 1)
+    assert legal[0].tolist() == [True, False, False, False, False, False]
 
 
 def test_each_job_may_have_placements_of_its_own() -> None:

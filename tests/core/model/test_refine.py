@@ -1,6 +1,7 @@
 """What an agent chooses on the placement it holds, from its model and from what it measured."""
 
 from dataclasses import fields, replace
+from math import inf
 
 import numpy as np
 import pytest
@@ -150,6 +151,63 @@ def test_where_nothing_fits_there_is_no_choice() -> None:
     assert refine(models(contract=small), Placement(4, 1), NOTHING) is None
 
 
+@pytest.mark.parametrize(("error", "stays"), [(0.2, True), (0.01, False)])
+def test_a_disappointment_must_be_certain(error: float, stays: bool) -> None:
+    job, at = models(), Placement(1, 1)
+    promised = refine(job, at, NOTHING)
+    assert promised is not None
+    now = promised[:2]
+    seen = measured(job, at, {24: 1.0, now[0]: 1.4})
+    doubted = replace(seen, error=np.full(2, error), visit_error=error)
+    found = refine(job, at, doubted, now)
+    assert found is not None
+    assert (found[:2] == now) == stays
+
+
+def test_an_error_that_two_choices_share_keeps_nobody() -> None:
+    """All was measured at one size: however badly that is known, another is as much off."""
+    job, at = models(), Placement(1, 1)
+    seen = replace(measured(job, at, {16: 1.0}), error=np.array([9.0]))
+    found = refine(job, at, seen, (16, 0))
+    assert found is not None
+    assert found.batch_per_gpu > 16
+
+
+def test_where_nothing_was_measured_yet_the_model_alone_is_asked() -> None:
+    """An agent failed in its first report after a resize: what it had measured was elsewhere."""
+    job, at = models(), Placement(1, 1)
+    elsewhere = replace(measured(job, at, {}), error=np.zeros(0), visit_error=0.1)
+    exact, found = refine(job, at, NOTHING, (16, 0)), refine(job, at, elsewhere, (16, 0))
+    assert exact is not None
+    assert found == exact
+
+
+@pytest.mark.parametrize(
+    ("noise_scale", "error"), [(inf, 0.0), (inf, 0.3), (200.0, inf), (0.0, inf)]
+)
+def test_an_endless_noise_scale_or_error_of_it_is_a_number_like_others(
+    noise_scale: float, error: float
+) -> None:
+    job, at = models(noise_scale=noise_scale), Placement(1, 1)
+    found = refine(job, at, NOTHING, (16, 0), noise_scale_error=error)
+    assert found is not None
+    assert (found.batch_per_gpu > 16) == (noise_scale == inf)
+
+
+def test_curiosity_asks_for_what_a_visit_can_tell() -> None:
+    job, at = models((0.01, 0.002, 0.05, 0.0, 0.05, 0.0, 1.0), noise_scale=2_000.0), Placement(1, 1)
+    promised = refine(job, at, NOTHING)
+    assert promised is not None
+    m, now = promised.batch_per_gpu, promised[:2]
+    seen = measured(job, at, {m: 1.0})
+    curious = refine(job, at, replace(seen, error=np.zeros(1), visit_error=0.0), now)
+    calm = refine(job, at, replace(seen, error=np.zeros(1), visit_error=CURIOSITY), now)
+    assert curious is not None
+    assert curious[:2] != now
+    assert calm is not None
+    assert calm[:2] == now
+
+
 def observations(**columns: list[float]) -> Observations:
     ints = {"gpus", "nodes"}
     arrays = {
@@ -173,6 +231,23 @@ def test_only_what_was_measured_on_this_placement_counts() -> None:
     assert here.batch_per_gpu.tolist() == [8, 16]
     assert here.grad_s.tolist() == [1.0, 2.0]
     assert here.last_s == pytest.approx([2.0, (3 * 3.0 + 5.0) / 4])  # the last of two passes: 5
+    assert here.error is None
+
+
+def test_the_error_of_a_mean_is_less_than_those_of_its_parts() -> None:
+    seen = observations(
+        gpus=[2, 2, 2],
+        nodes=[1, 1, 1],
+        batch_per_gpu=[16, 8, 16],
+        accum_steps=[0, 0, 1],
+        grad_s=[2.0, 1.0, 2.0],
+        step_s=[3.0, 2.0, 7.0],
+        weight=[1, 1, 1],
+        error=[0.3, 0.1, 0.4],
+    )
+    here = Measured.of(seen, Placement(2, 1), visit_error=0.2)
+    assert here.error == pytest.approx([0.1, 0.25])
+    assert here.visit_error == 0.2
 
 
 def test_what_was_measured_on_another_type_of_gpu_does_not_count() -> None:

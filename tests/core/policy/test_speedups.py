@@ -42,6 +42,10 @@ def test_the_fair_share_may_count_as_on_one_node_however_wide() -> None:
     found = fair_goodput(narrow, tables_of(narrow, 8), fair, one_node=True)
     assert found.tolist() == [tables_of(wide, 8).local[0, 0, 6]]
     assert found > fair_goodput(narrow, tables_of(narrow, 8), fair, one_node=False)
+    places, most = Places.of(narrow.types, has_racks=False), np.array([8])
+    known = Goodputs().updated(narrow.jobs, places=places, most=most, fair=fair)
+    remembered = fair_goodput(narrow, known.arrays(narrow.jobs, most), fair, one_node=True)
+    assert remembered.tolist() == found.tolist()
 
 
 def test_the_fair_share_of_a_mixed_cluster_is_the_mean_over_its_gpus() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from headway.core.model.goodput import JobModels, best
-from headway.core.policy.tables import Goodputs, Places
+from headway.core.policy.tables import Goodputs, Places, as_on_one_node
 from headway.core.types import GradTime, JobView, Locality
 from headway.testing.snapshots import job, report
 
@@ -111,3 +111,23 @@ def test_who_is_gone_is_forgotten() -> None:
     first = tables(Goodputs(), JOBS, MOST)
     assert set(tables(first, JOBS[:1], MOST[:1]).rows) == {"a"}
     assert tables(first, (), MOST[:0]) == Goodputs()
+
+
+def test_the_share_as_on_one_node_is_remembered_while_report_and_share_stay() -> None:
+    fair = np.array([6, 6, 6])
+    first = Goodputs().updated(JOBS, places=MIXED, most=MOST, fair=fair)
+    again = first.updated(JOBS, places=MIXED, most=MOST, fair=fair)
+    assert all(again.rows[name] is first.rows[name] for name in first.rows)
+    share = first.arrays(JOBS, MOST).share
+    assert share is not None
+    for kind in range(2):
+        assert share[:, kind].tolist() == as_on_one_node(JOBS, MIXED, kind, fair).tolist()
+    told = (replace(JOBS[0], report=report(noise_scale=1.0)), *JOBS[1:])
+    other = again.updated(told, places=MIXED, most=MOST, fair=np.array([6, 6, 5])).rows
+    kept = [other[view.spec.job_id] is first.rows[view.spec.job_id] for view in told]
+    assert kept == [False, True, False]
+
+
+def test_a_share_that_fits_in_each_type_of_node_needs_no_table_of_its_own() -> None:
+    found = Goodputs().updated(JOBS, places=MIXED, most=MOST, fair=np.array([4, 4, 4]))
+    assert found.arrays(JOBS, MOST).share is None

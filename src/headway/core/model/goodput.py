@@ -92,7 +92,6 @@ def best(
     *,
     nodes: ArrayLike | None = None,
     wanted: BoolArray | None = None,
-    alone_accumulates: bool = False,
 ) -> Best:
     """The (m, s) of the greatest goodput for every job on every placement; exact.
 
@@ -100,8 +99,6 @@ def best(
     where each job has placements of its own. A locality may be a bool, several nodes or one; there
     are two nodes, or one, where ``nodes`` are not given. Only ``wanted`` pairs are computed, the
     rest are zero.
-    ``alone_accumulates``: on one GPU a batch above M0 needs two passes, so that the noise scale
-    can be measured (optional rule of the published code).
     """
     places = _Places.of(models, gpus, locality, nodes)
     count = places.gpus
@@ -115,23 +112,9 @@ def best(
         job, placement = np.nonzero(feasible & (models.adapts == adapts)[:, None])
         if job.size:
             problem = _problem(models, job, places.at(job, placement))
-            m, n = choose(problem, alone_accumulates)
+            m, n = choose(problem)
             batch_per_gpu[job, placement], passes[job, placement] = m, n
     return _evaluated(models, places, batch_per_gpu, passes)
-
-
-def goodput_at(
-    models: JobModels,
-    gpus: ArrayLike,
-    locality: ArrayLike,
-    batch_per_gpu: ArrayLike,
-    accum_steps: ArrayLike,
-    *,
-    nodes: ArrayLike | None = None,
-) -> Float64[FloatArray, "jobs placements"]:
-    """Goodput of given choices; 0 for a choice that the job's contract forbids there."""
-    places = _Places.of(models, gpus, locality, nodes)
-    return _given(models, places, batch_per_gpu, accum_steps).goodput_per_s
 
 
 def _noise_scale(contract: BatchContract, report: JobReport | None) -> float:
@@ -189,37 +172,20 @@ def _problem(models: JobModels, job: IntArray, at: _Places) -> Problem:
     )
 
 
-def _adaptive(ask: Problem, alone_accumulates: bool) -> tuple[FloatArray, FloatArray]:
+def _adaptive(ask: Problem) -> tuple[FloatArray, FloatArray]:
     """(m, n) of the greatest goodput; zeros where nothing is feasible."""
-    if alone_accumulates:
-        alone = ask.gpus == 1
-        at_initial = np.where(alone, ask.least_batch_size, ask.most_batch_size)
-        twice = np.where(alone, 2.0, ask.least_passes)
-        found = search(ask.but(most_batch_size=at_initial))
-        found = found.or_better(search(ask.but(least_passes=twice)))
-    else:
-        found = search(ask)
+    found = search(ask)
     feasible = np.isfinite(found.cost)
     return np.where(feasible, found.batch_per_gpu, 0), np.where(feasible, found.passes, 0)
 
 
-def _fixed(ask: Problem, _: bool) -> tuple[FloatArray, FloatArray]:
+def _fixed(ask: Problem) -> tuple[FloatArray, FloatArray]:
     """M0 split over the GPUs: the fewest passes that fit in memory, m rounded up."""
     initial, limit = ask.least_batch_size, ask.most_batch_per_gpu
     m, passes = fewest_passes(initial, ask.gpus, limit)
     feasible = (ask.gpus * ask.least_batch_per_gpu <= initial) & (passes <= ask.most_passes)
     feasible &= m >= ask.least_batch_per_gpu
     return np.where(feasible, m, 0), np.where(feasible, passes, 0)
-
-
-def _given(
-    models: JobModels, places: _Places, batch_per_gpu: ArrayLike, accum_steps: ArrayLike
-) -> Best:
-    count = places.gpus
-    m = np.broadcast_to(np.asarray(batch_per_gpu, np.int64), count.shape)
-    n = np.broadcast_to(np.asarray(accum_steps, np.int64), count.shape) + 1
-    legal = allowed(models, count, m, n)
-    return _evaluated(models, places, np.where(legal, m, 0), np.where(legal, n, 0))
 
 
 def allowed(

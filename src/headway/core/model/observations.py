@@ -22,6 +22,7 @@ class Observations:
     weight: Float64[FloatArray, " observations"]  # recent and repeated ones weigh more
     racks: Int64[IntArray, " observations"] | None = None  # None: nothing is known of racks
     gpu_type: Sequence[str] | None = None  # of each; None: all of one type, which is not told
+    error: Float64[FloatArray, " observations"] | None = None  # relative, of the times; None: 0
 
     @property
     def locality(self) -> Int64[IntArray, " observations"]:

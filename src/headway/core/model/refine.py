@@ -20,12 +20,13 @@ from headway.core.model.goodput import JobModels, allowed, best
 from headway.core.model.observations import Observations
 from headway.core.model.search import LEAST_PASS_S
 from headway.core.model.throughput import grad_time_s, step_time_s
-from headway.core.types import Float64, FloatArray, Int64, IntArray, Placement
+from headway.core.types import BoolArray, Float64, FloatArray, Int64, IntArray, Placement
 
 WORTH_A_CHANGE = 0.01  # predicted gain below which (m, s) stay, where times are exact
 CURIOSITY = 0.05  # what a batch at twice or half the nearest one tried may be better than it looks
-LIVE_ERROR = 0.04  # relative, of timed steps: 3.6 % is the median in Chronus's published times
-_TRIED = 60  # per-GPU batches, in equal ratios, besides what was measured and what the model says
+SURE = 3.0  # standard errors of the difference in time that a change must promise besides
+_MOST = 1e18  # more is not told from infinity
+_TRIED = 60  # per-GPU batches, in equal ratios, besides what was measured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,10 +36,18 @@ class Measured:
     batch_per_gpu: Float64[FloatArray, " batches"]
     grad_s: Float64[FloatArray, " batches"]  # of a pass, synchronisation apart
     last_s: Float64[FloatArray, " batches"]  # of the last pass of a step, with it
-    error: float = 0.0  # relative, of these times; a change must promise so much more
+    error: Float64[FloatArray, " batches"] | None = None  # relative, standard; None: exact
+    visit_error: float = 0.0  # that of a first short visit to another batch size
 
     @classmethod
-    def of(cls, seen: Observations | None, at: Placement, gpu_type: str | None = None) -> Self:
+    def of(
+        cls,
+        seen: Observations | None,
+        at: Placement,
+        gpu_type: str | None = None,
+        *,
+        visit_error: float = 0.0,
+    ) -> Self:
         """Those of the observations that were made on this placement, and type if it is told."""
         if seen is None:
             return cls(batch_per_gpu=np.zeros(0), grad_s=np.zeros(0), last_s=np.zeros(0))
@@ -56,7 +65,8 @@ class Measured:
             batch_per_gpu=batches,
             grad_s=np.bincount(entry, weight * seen.grad_s[here], batches.size) / whole,
             last_s=np.bincount(entry, weight * last_s, batches.size) / whole,
-            error=LIVE_ERROR,
+            error=_joined(seen.error, here, entry, weight / whole[entry]),
+            visit_error=visit_error,
         )
 
 
@@ -77,49 +87,106 @@ def refine(
     at: Placement,
     measured: Measured,
     now: tuple[int, int] | None = None,
+    *,
+    noise_scale_error: float = 0.0,
 ) -> Refined | None:
     """The (m, s) of the greatest goodput of one job by model and measurements together.
 
     ``models`` holds that job alone. ``now`` is kept unless another promises more by
-    ``WORTH_A_CHANGE`` and by the error of what was measured. None where nothing is feasible.
+    ``WORTH_A_CHANGE`` and by what may be chance, of which the relative standard error of phi is a
+    part. None where nothing is feasible.
     """
     m, s = _candidates(models, at, measured, now)
     if not m.size:
         return None
     goodput_per_s = _goodput_per_s(models, at, measured, m, s)
     hoped = goodput_per_s * _hope(measured, m)
+    present = None
+    # what the contract forbids is no candidate, as just after a resize
+    if now is not None and ((m == now[0]) & (s == now[1])).any():
+        present = int(np.flatnonzero((m == now[0]) & (s == now[1]))[0])
+        slope = _slope_by_noise_scale(models, at.gpus * m * (s + 1))
+        doubt = min(noise_scale_error, _MOST) * (slope - slope[present])
+        hoped /= 1 + _chance(measured, m, present, doubt)
     found = int(hoped.argmax())
     chosen = Refined(int(m[found]), int(s[found]), 1.0, float(goodput_per_s[found]))
-    if now is None:
+    if present is None:
         return chosen
-    if not allowed(models, at.gpus, np.array(now[:1]), np.array(now[1:]) + 1)[0, 0]:
-        return chosen  # as just after a resize
-    present = np.flatnonzero((m == now[0]) & (s == now[1]))[0]
-    present_per_s = float(goodput_per_s[present])
-    if hoped[found] < hoped[present] * (1 + WORTH_A_CHANGE + measured.error):
-        return Refined(*now, 1.0, present_per_s)
-    return chosen._replace(gain=chosen.goodput_per_s / present_per_s)
+    return chosen._replace(gain=chosen.goodput_per_s / float(goodput_per_s[present]))
 
 
 def _hope(measured: Measured, m: Int64[IntArray, " choices"]) -> FloatArray | float:
-    """What is far from all that was tried may be better than it looks."""
+    """What is far from all that was tried may be better than it looks, as far as a visit tells."""
     if not measured.batch_per_gpu.size:
         return 1.0
+    more = CURIOSITY * _unknown(measured, m) - measured.visit_error
+    return np.asarray(1 + np.maximum(more, 0.0))
+
+
+def _unknown(measured: Measured, m: Int64[IntArray, " choices"]) -> Float64[FloatArray, " choices"]:
+    """0 for what was tried; up to 1 where all that was is twice or half as large."""
     away = np.abs(np.log2(m)[:, None] - np.log2(measured.batch_per_gpu)).min(axis=1)
-    return np.asarray(1 + CURIOSITY * np.minimum(away, 1.0))
+    return np.asarray(np.minimum(away, 1.0))
+
+
+def _slope_by_noise_scale(
+    models: JobModels, size: Int64[IntArray, " choices"]
+) -> Float64[FloatArray, " choices"]:
+    """Of the logarithm of efficiency by that of phi, but for what all sizes have in common."""
+    phi = min(float(models.noise_scale[0]), _MOST)
+    return np.asarray(-phi / (phi + size))
+
+
+def _chance(
+    measured: Measured,
+    m: Int64[IntArray, " choices"],
+    present: int,
+    doubt: Float64[FloatArray, " choices"],
+) -> Float64[FloatArray, " choices"]:
+    """By how much more each choice must promise than the present one, which it need not.
+
+    ``doubt``: the relative error of their difference in efficiency, which counts once, as no visit
+    makes phi better known. An error of times that both share, as they lie between the same sizes
+    tried, does not count, and the less of one the further from those a choice is: there a visit
+    tells more than the doubt is worth. It must promise more than that visit may be off.
+    """
+    more = WORTH_A_CHANGE + np.abs(doubt)
+    if measured.error is not None and measured.error.size:
+        tried = measured.batch_per_gpu
+        unit = np.eye(tried.size)
+        share = np.array([np.interp(np.log(m), np.log(tried), one) for one in unit])
+        share -= share[:, present][:, None]
+        unknown = _unknown(measured, m)
+        more += SURE * (1 - unknown) * np.sqrt(measured.error**2 @ share**2)
+        more += np.where(unknown > 0, measured.visit_error, 0.0)
+    more[present] = 0.0
+    return more
+
+
+def _joined(
+    error: FloatArray | None, here: BoolArray, entry: IntArray, share: FloatArray
+) -> FloatArray | None:
+    """The errors of weighted means."""
+    if error is None:
+        return None
+    return np.sqrt(np.bincount(entry, (share * error[here]) ** 2, int(entry.max(initial=-1)) + 1))
 
 
 def _candidates(
     models: JobModels, at: Placement, measured: Measured, now: tuple[int, int] | None
 ) -> tuple[Int64[IntArray, " choices"], Int64[IntArray, " choices"]]:
-    """What is worth a look: one pass of any size, or more of them at the memory limit."""
-    found = best(models, [at.gpus], [at.locality], nodes=[at.nodes])
+    """What is worth a look: one pass of any size, or more of them at the memory limit.
+
+    And the best by the model, as long as that is all there is to go by.
+    """
     least, most = int(models.min_batch_per_gpu[0]), int(models.max_batch_per_gpu[0])
     single = np.geomspace(least, most, _TRIED).round().astype(np.int64)
     single = np.unique(np.concatenate([single, measured.batch_per_gpu.astype(np.int64)]))
     passes = np.arange(1, int(models.max_accum_steps[0]) + 1)
     own = [] if now is None else [now]
-    own.append((int(found.batch_per_gpu[0, 0]), int(found.accum_steps[0, 0])))
+    if not measured.batch_per_gpu.size:
+        found = best(models, [at.gpus], [at.locality], nodes=[at.nodes])
+        own.append((int(found.batch_per_gpu[0, 0]), int(found.accum_steps[0, 0])))
     m = np.concatenate([single, np.full(passes.size, most), [one[0] for one in own]])
     s = np.concatenate([np.zeros_like(single), passes, [one[1] for one in own]])
     legal = allowed(models, at.gpus, m, s + 1)[0]

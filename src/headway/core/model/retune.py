@@ -7,7 +7,7 @@ from headway.core.model.goodput import JobModels
 from headway.core.model.refine import Measured, refine
 from headway.core.model.schedule import thawed
 from headway.core.model.split import Choice
-from headway.core.types import BatchContract, JobReport, Placement
+from headway.core.types import BatchContract, GradTime, JobReport, Placement, ThroughputParams
 
 LEAST_STEPS = 20  # between two changes, so that the present choice was measured
 
@@ -22,29 +22,47 @@ class Retuned(NamedTuple):
 
 def models_of(
     contract: BatchContract,
-    report: JobReport,
+    throughput: ThroughputParams,
+    noise_scale: float | None,
     *,
     gpu_type: str | None = None,
+    grad_by_type: tuple[GradTime, ...] = (),
     most_batch_size: int | None = None,
 ) -> JobModels:
     """One job as its own agent sees it when the batch may change.
 
-    Of the report only speed and noise scale count. ``gpu_type`` is that of the allocation, where
-    types are told apart; ``most_batch_size`` bounds this one change.
+    ``gpu_type`` is that of the allocation, where types are told apart, and then ``grad_by_type``
+    holds the passes on each; ``most_batch_size`` bounds this one change.
     """
     contract = thawed(contract)
     if most_batch_size is not None:
         most = max(min(contract.max_batch_size, most_batch_size), contract.initial_batch_size)
         contract = replace(contract, max_batch_size=most)
+    report = JobReport(
+        throughput=throughput,
+        noise_scale=noise_scale,
+        grad_by_type=grad_by_type,
+        progress_examples=0.0,
+        batch_per_gpu=0,
+        accum_steps=0,
+        batch_size=0,
+    )
     return JobModels.of([(contract, report)], gpu_type)
 
 
 def retune(
-    models: JobModels, at: Placement, measured: Measured, now: Choice | None
+    models: JobModels,
+    at: Placement,
+    measured: Measured,
+    now: Choice | None,
+    *,
+    noise_scale_error: float = 0.0,
 ) -> Retuned | None:
     """A choice that promises enough more goodput than the present one, if there is one; without a
-    present one the best. ``models`` holds that job alone."""
-    found = refine(models, at, measured, None if now is None else (now[0], now[1]))
+    present one the best. ``models`` holds that job alone; the error of its noise scale is relative.
+    """
+    present = None if now is None else (now[0], now[1])
+    found = refine(models, at, measured, present, noise_scale_error=noise_scale_error)
     if found is None:
         return None
     m, s, gain, goodput_per_s = found

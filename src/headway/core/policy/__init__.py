@@ -47,7 +47,7 @@ POLICIES: dict[str, Any] = {
 }
 SCALERS: dict[str, Any] = {"goodput": GoodputScaler, "throughput": ThroughputScaler}
 SCALED = "+"  # between the name of a policy and that of the rule that sizes its cluster
-DEFAULT = "pollux"
+DEFAULT = "headway"
 
 __all__ = ["DEFAULT", "POLICIES", "SCALERS", "Policy", "Traits", "has_setting", "make"]
 

@@ -11,7 +11,7 @@ from headway.core.errors import InvalidInputError
 from headway.core.policy.admission import admit, place, requested_gpus
 from headway.core.policy.base import Traits
 from headway.core.policy.grid import Grid
-from headway.core.policy.remaining import ahead
+from headway.core.policy.remaining import foreseen
 from headway.core.predict.foresight import Foresight
 from headway.core.types import Decision, Float64, FloatArray, Snapshot
 
@@ -51,8 +51,8 @@ class AlloX:
         grid = Grid.of(snapshot, at_requested_size=True)
         if not grid.jobs:
             return grid.decision(grid.held), self.start()
-        memory = memory.updated(grid.jobs)
-        left_s = ahead(grid.jobs, memory, grid.largest).left_s
+        memory, forecast = foreseen(grid, memory)
+        left_s = forecast.left_s
         need = requested_gpus(grid)
         age_s = np.array([job.age_s(snapshot.now_s) for job in grid.jobs])
         waiting = np.flatnonzero(~grid.running)

@@ -1,23 +1,21 @@
 """Gavel: shares of time by lexicographic max-min fairness (OSDI'20), in rounds by priority."""
 
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 
 from headway.core.policy.admission import requested_gpus
-from headway.core.policy.base import Traits
 from headway.core.policy.grid import Grid
-from headway.core.policy.limits import MOST_S, check_range
 from headway.core.policy.remaining import Ahead
-from headway.core.policy.timeshares import Accounts, decide_by_shares, equal_share
+from headway.core.policy.timeshares import ByShares, equal_share
 from headway.core.solve.maxmin import max_min_shares
-from headway.core.types import Decision, Float64, FloatArray, Snapshot
+from headway.core.types import Float64, FloatArray
 
 
 @final
 @dataclass(frozen=True)
-class Gavel:
+class Gavel(ByShares):
     """Maximise the least normalised throughput, then the next least, by linear programs.
 
     A job's throughput is its share of time times its speed; it is measured by what it would have
@@ -28,28 +26,9 @@ class Gavel:
     its delay: 31,888 and 9,246); with a delay of 1,000 s 32,949 and 11,220 (33,208 and 11,274).
     """
 
-    reset_s: float = 0.0  # least time between divisions; the published code waits up to 1,000 s
+    clears: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        """Raise InvalidInputError for a time that is none."""
-        check_range("gavel.reset_s", self.reset_s, 0.0, MOST_S)
-
-    @property
-    def traits(self) -> Traits:
-        """What this policy can do."""
-        return Traits(reads_reports=True)
-
-    def start(self) -> Accounts:
-        """Nobody has a share."""
-        return Accounts()
-
-    def decide(
-        self, snapshot: Snapshot, memory: Accounts, rng: np.random.Generator
-    ) -> tuple[Decision, Accounts]:
-        """Divide time anew where there is news; then who is furthest behind its share runs."""
-        return decide_by_shares(snapshot, memory, self._divide, reset_s=self.reset_s, clears=True)
-
-    def _divide(self, grid: Grid, forecast: Ahead) -> Float64[FloatArray, " jobs"]:
+    def divide(self, grid: Grid, forecast: Ahead) -> Float64[FloatArray, " jobs"]:
         """Water-filling of x_j / (equal share x weight)."""
         weight = np.array([job.spec.weight for job in grid.jobs])
         width = requested_gpus(grid).astype(np.float64)

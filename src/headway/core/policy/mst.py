@@ -6,17 +6,15 @@ from typing import final
 import numpy as np
 
 from headway.core.policy.admission import requested_gpus
-from headway.core.policy.base import Traits
 from headway.core.policy.grid import Grid
-from headway.core.policy.limits import MOST_S, check_range
 from headway.core.policy.remaining import Ahead
-from headway.core.policy.timeshares import Accounts, decide_by_shares, equal_share
-from headway.core.types import Decision, Float64, FloatArray, Snapshot
+from headway.core.policy.timeshares import ByShares, equal_share
+from headway.core.types import Float64, FloatArray
 
 
 @final
 @dataclass(frozen=True)
-class Mst:
+class Mst(ByShares):
     """Whole shares by throughput for each GPU, of equals to who came first; the last gets a part.
 
     Throughputs are normalised by what each job would have with as many GPUs as everybody; without
@@ -24,28 +22,8 @@ class Mst:
     """
 
     normalised: bool = True
-    reset_s: float = 0.0  # least time between divisions; the published code waits up to 1,000 s
 
-    def __post_init__(self) -> None:
-        """Raise InvalidInputError for a time that is none."""
-        check_range("mst.reset_s", self.reset_s, 0.0, MOST_S)
-
-    @property
-    def traits(self) -> Traits:
-        """What this policy can do."""
-        return Traits(reads_reports=True)
-
-    def start(self) -> Accounts:
-        """Nobody has a share."""
-        return Accounts()
-
-    def decide(
-        self, snapshot: Snapshot, memory: Accounts, rng: np.random.Generator
-    ) -> tuple[Decision, Accounts]:
-        """Divide time anew where there is news; then who is furthest behind its share runs."""
-        return decide_by_shares(snapshot, memory, self._divide, reset_s=self.reset_s)
-
-    def _divide(self, grid: Grid, forecast: Ahead) -> Float64[FloatArray, " jobs"]:
+    def divide(self, grid: Grid, forecast: Ahead) -> Float64[FloatArray, " jobs"]:
         """A fractional knapsack, which greed solves."""
         width = requested_gpus(grid).astype(np.float64)
         gain = 1.0 / equal_share(grid) if self.normalised else _examples_per_s(grid, forecast)

@@ -3,48 +3,23 @@
 from dataclasses import dataclass
 from typing import final
 
-import numpy as np
-
 from headway.core.policy.admission import requested_gpus
-from headway.core.policy.base import Traits
 from headway.core.policy.grid import Grid
-from headway.core.policy.limits import MOST_S, check_range
 from headway.core.policy.remaining import Ahead
-from headway.core.policy.timeshares import Accounts, decide_by_shares
-from headway.core.types import Decision, Float64, FloatArray, Snapshot
+from headway.core.policy.timeshares import ByShares
+from headway.core.types import Float64, FloatArray
 
 
 @final
 @dataclass(frozen=True)
-class Ossp:
+class Ossp(ByShares):
     """Each job has the share of time in which it ends exactly at the horizon.
 
     That is the greater of the longest remaining time and all remaining work over all GPUs, which
     everybody can meet where jobs may be preempted.
     """
 
-    reset_s: float = 0.0  # least time between divisions; the published code waits up to 1,000 s
-
-    def __post_init__(self) -> None:
-        """Raise InvalidInputError for a time that is none."""
-        check_range("ossp.reset_s", self.reset_s, 0.0, MOST_S)
-
-    @property
-    def traits(self) -> Traits:
-        """What this policy can do."""
-        return Traits(reads_reports=True)
-
-    def start(self) -> Accounts:
-        """Nobody has a share."""
-        return Accounts()
-
-    def decide(
-        self, snapshot: Snapshot, memory: Accounts, rng: np.random.Generator
-    ) -> tuple[Decision, Accounts]:
-        """Divide time anew where there is news; then who is furthest behind its share runs."""
-        return decide_by_shares(snapshot, memory, self._divide, reset_s=self.reset_s)
-
-    def _divide(self, grid: Grid, forecast: Ahead) -> Float64[FloatArray, " jobs"]:
+    def divide(self, grid: Grid, forecast: Ahead) -> Float64[FloatArray, " jobs"]:
         """Remaining time over the horizon."""
         left_s, width = forecast.left_s, requested_gpus(grid)
         gpus = max(float(grid.capacity.sum()), 1.0)

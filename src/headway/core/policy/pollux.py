@@ -101,7 +101,8 @@ class Pollux:
         cap, held = caps(grid.jobs), grid.held.sum(axis=1)
         most = np.minimum(np.maximum(np.maximum(cap, held), fair), total)
         places = Places.of(grid.types, has_racks=grid.has_racks)
-        memory = memory.updated(grid.jobs, places=places, most=most)
+        share = fair if self.fair_on_one_node else None
+        memory = memory.updated(grid.jobs, places=places, most=most, fair=share)
         speedups = Speedups.of_goodput(
             grid, memory.arrays(grid.jobs, most), fair, cap, one_node=self.fair_on_one_node
         )

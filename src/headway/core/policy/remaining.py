@@ -11,6 +11,7 @@ from headway.core.model.schedule import present_batch_size
 from headway.core.model.split import fewest_passes
 from headway.core.model.sync import Theta
 from headway.core.model.throughput import stack, step_time_s
+from headway.core.policy.grid import Grid
 from headway.core.predict.foresight import Foresight
 from headway.core.predict.speed import StepTimes, steps_per_epoch
 from headway.core.types import Float64, FloatArray, Int64, IntArray, JobReport, JobView
@@ -61,6 +62,12 @@ def ahead(jobs: Sequence[JobView], foresight: Foresight, per_node: int) -> Ahead
     regime_s[short, 0] = LEAST_LEFT_S
     share[short, 0] = LEAST_LEFT_S / (LEAST_LEFT_S + done_s[short])
     return Ahead(done_s=done_s, regime_s=regime_s, share=share)
+
+
+def foreseen(grid: Grid, foresight: Foresight) -> tuple[Foresight, Ahead]:
+    """What is known of jobs with what they report now, and what lies ahead of them."""
+    foresight = foresight.updated(grid.jobs)
+    return foresight, ahead(grid.jobs, foresight, grid.largest)
 
 
 def _table(rows: Sequence[Sequence[float]]) -> FloatArray:

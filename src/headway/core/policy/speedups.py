@@ -91,11 +91,20 @@ def fair_goodput(
         local = goodput_per_s.local[:, kind, : one.largest + 1]
         at_fair = _on_one_type(local, beyond[:, kind], fair)
         if one_node and (fair > one.largest).any():
-            places = Places.of(grid.types, has_racks=grid.has_racks)
-            whole = as_on_one_node(grid.jobs, places, kind, fair)
+            whole = _whole(grid, goodput_per_s, kind, fair)
             at_fair = np.where((fair > one.largest) & (whole > 0), whole, at_fair)
         found += one.gpus / total * at_fair
     return found
+
+
+def _whole(
+    grid: Grid, tables: Tables, kind: int, fair: Int64[IntArray, " jobs"]
+) -> Float64[FloatArray, " jobs"]:
+    """Goodput of the fair share as on one node: what the tables remember of it, or computed."""
+    if tables.share is not None:
+        return tables.share[:, kind]
+    places = Places.of(grid.types, has_racks=grid.has_racks)
+    return as_on_one_node(grid.jobs, places, kind, fair)
 
 
 def _on_one_type(

@@ -8,7 +8,7 @@ import numpy as np
 from headway.core.policy.admission import admit, place, requested_gpus
 from headway.core.policy.base import Traits
 from headway.core.policy.grid import Grid
-from headway.core.policy.remaining import ahead
+from headway.core.policy.remaining import foreseen
 from headway.core.predict.foresight import Foresight
 from headway.core.types import Decision, Snapshot
 
@@ -40,8 +40,8 @@ class Srtf:
         grid = Grid.of(snapshot, at_requested_size=True)
         if not grid.jobs:
             return grid.decision(grid.held), self.start()
-        memory = memory.updated(grid.jobs)
-        left_s = ahead(grid.jobs, memory, grid.largest).left_s
+        memory, forecast = foreseen(grid, memory)
+        left_s = forecast.left_s
         need = requested_gpus(grid)
         key = left_s * need if self.by_area else left_s
         order = np.lexsort((np.arange(len(need)), ~grid.running, key, ~grid.pinned)).tolist()

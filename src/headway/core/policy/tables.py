@@ -1,7 +1,7 @@
 """Goodput of every job at every size it may hold, remembered while its report stays the same."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -29,6 +29,7 @@ class Tables:
     local: Float64[FloatArray, "jobs kinds sizes"]  # on one node
     rack: Float64[FloatArray, "jobs kinds counts"] | None  # on several nodes of one rack
     several: Float64[FloatArray, "jobs kinds counts"]  # on several nodes, of several racks if any
+    share: Float64[FloatArray, "jobs kinds"] | None = None  # of a fair share as on one node; or not
 
     def at(
         self,
@@ -65,6 +66,14 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
+class Share:
+    """Goodput per type of so many GPUs as on one node that is wide enough."""
+
+    gpus: int
+    goodput_per_s: Float64[FloatArray, " kinds"]
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """One job's goodput per type and size, and what it was computed from."""
 
@@ -72,6 +81,7 @@ class Row:
     local: Float64[FloatArray, "kinds sizes"]
     rack: Float64[FloatArray, "kinds counts"] | None
     several: Float64[FloatArray, "kinds counts"]
+    share: Share | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +95,11 @@ class Places:
     def of(cls, types: Sequence[GpuType], *, has_racks: bool) -> "Places":
         """Of a cluster; how many nodes there are is of no matter."""
         return cls(tuple((one.name, one.speed, one.largest) for one in types), has_racks)
+
+    @property
+    def smallest(self) -> int:
+        """GPUs of the largest node of the type that has the smallest."""
+        return min(largest for _, _, largest in self.types)
 
     @property
     def largest(self) -> int:
@@ -101,11 +116,17 @@ class Goodputs:
     plans: Plans = field(default_factory=Plans)
 
     def updated(
-        self, jobs: Sequence[JobView], *, places: Places, most: Int64[IntArray, " jobs"]
+        self,
+        jobs: Sequence[JobView],
+        *,
+        places: Places,
+        most: Int64[IntArray, " jobs"],
+        fair: Int64[IntArray, " jobs"] | None = None,
     ) -> "Goodputs":
         """The same for these jobs: up to a whole node, and up to ``most`` GPUs on several.
 
-        Only jobs whose report changed are computed, all at once.
+        With ``fair`` GPUs of each also as if they were of one node, where no node has so many. Only
+        jobs whose report changed are computed, all at once.
         """
         if not jobs:
             return Goodputs()
@@ -120,6 +141,8 @@ class Goodputs:
         fresh = _rows([jobs[index] for index in stale], places, most[stale])
         known = {**known, **fresh}
         rows = {job.spec.job_id: known[job.spec.job_id] for job in jobs}
+        if fair is not None and (fair > places.smallest).any():
+            rows = _with_shares(rows, jobs, places, fair)
         return Goodputs(rows, places, self.plans)
 
     def arrays(self, jobs: Sequence[JobView], most: Int64[IntArray, " jobs"]) -> Tables:
@@ -135,7 +158,37 @@ class Goodputs:
             local=local,
             rack=_cut(racks, most) if racks else None,
             several=_cut([row.several for row in rows], most),
+            share=_shares(rows),
         )
+
+
+def _with_shares(
+    rows: Mapping[JobId, Row],
+    jobs: Sequence[JobView],
+    places: Places,
+    fair: Int64[IntArray, " jobs"],
+) -> dict[JobId, Row]:
+    """The rows with the fair share of each job as on one node; computed where that is news."""
+    old = [rows[job.spec.job_id].share for job in jobs]
+    stale = [at for at, one in enumerate(old) if one is None or one.gpus != fair[at]]
+    if not stale:
+        return dict(rows)
+    some = [jobs[at] for at in stale]
+    kinds = range(len(places.types))
+    found = np.array([as_on_one_node(some, places, kind, fair[stale]) for kind in kinds])
+    fresh = {
+        jobs[at].spec.job_id: replace(
+            rows[jobs[at].spec.job_id], share=Share(int(fair[at]), found[:, index])
+        )
+        for index, at in enumerate(stale)
+    }
+    return {**rows, **fresh}
+
+
+def _shares(rows: Sequence[Row]) -> Float64[FloatArray, "jobs kinds"] | None:
+    """Of all rows, or of none."""
+    found = [row.share.goodput_per_s for row in rows if row.share is not None]
+    return np.array(found) if len(found) == len(rows) else None
 
 
 def _cut(

@@ -14,7 +14,7 @@ from headway.core.policy.base import Traits
 from headway.core.policy.fairness import Crowd
 from headway.core.policy.grid import Grid
 from headway.core.policy.limits import MOST_S, check_range
-from headway.core.policy.remaining import ahead
+from headway.core.policy.remaining import foreseen
 from headway.core.predict.foresight import Foresight
 from headway.core.types import BoolArray, Decision, Snapshot
 
@@ -63,8 +63,7 @@ class Themis:
         grid = Grid.of(snapshot, at_requested_size=True)
         if not grid.jobs:
             return grid.decision(grid.held), self.start()
-        foresight = memory.foresight.updated(grid.jobs)
-        forecast = ahead(grid.jobs, foresight, grid.largest)
+        foresight, forecast = foreseen(grid, memory.foresight)
         crowd = memory.crowd.grown(snapshot, grid.jobs)
         rho_hat, need = crowd.rho_hat(grid.jobs, forecast), requested_gpus(grid)
         ends_s = [memory.ends_s.get(job.spec.job_id, snapshot.now_s) for job in grid.jobs]

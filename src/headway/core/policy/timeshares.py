@@ -1,13 +1,17 @@
 """Shares of time into rounds: who is furthest behind what it was promised runs (Gavel, 5)."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import ClassVar, final
 
 import numpy as np
 
 from headway.core.ids import JobId
 from headway.core.policy.admission import admit, place, requested_gpus
+from headway.core.policy.base import Traits
 from headway.core.policy.grid import Grid
+from headway.core.policy.limits import MOST_S, check_range
 from headway.core.policy.remaining import Ahead, ahead
 from headway.core.predict.foresight import Foresight
 from headway.core.types import Decision, Float64, FloatArray, Snapshot
@@ -34,6 +38,42 @@ class Accounts:
     divided_s: float = 0.0
     at_s: float = 0.0
     foresight: Foresight = field(default_factory=Foresight)
+
+
+@dataclass(frozen=True)
+class ByShares(ABC):
+    """A policy that divides time among the jobs, each in a way of its own; the rest is alike."""
+
+    clears: ClassVar[bool] = False  # whether what was received is counted anew at every division
+
+    reset_s: float = 0.0  # least time between divisions; the published code waits up to 1,000 s
+
+    def __post_init__(self) -> None:
+        """Raise InvalidInputError for a time that is none."""
+        check_range(f"{type(self).__name__.lower()}.reset_s", self.reset_s, 0.0, MOST_S)
+
+    @property
+    def traits(self) -> Traits:
+        """What this policy can do."""
+        return Traits(reads_reports=True)
+
+    @final
+    def start(self) -> Accounts:
+        """Nobody has a share."""
+        return Accounts()
+
+    @final
+    def decide(
+        self, snapshot: Snapshot, memory: Accounts, rng: np.random.Generator
+    ) -> tuple[Decision, Accounts]:
+        """Divide time anew where there is news; then who is furthest behind its share runs."""
+        return decide_by_shares(
+            snapshot, memory, self.divide, reset_s=self.reset_s, clears=self.clears
+        )
+
+    @abstractmethod
+    def divide(self, grid: Grid, forecast: Ahead) -> Float64[FloatArray, " jobs"]:
+        """Each job's share of time."""
 
 
 def decide_by_shares(

@@ -35,7 +35,9 @@ class JobSummary(BaseModel):
     name: str = Field(examples=["digits"])
     tenant: str
     phase: str = Field(examples=["running"])
-    reason: str | None = Field(description="code of the last decision", examples=["Started"])
+    reason: str | None = Field(
+        description="code of the last decision, or how it ended", examples=["Started"]
+    )
     gpus: int = Field(description="held now")
     min_gpus: int
     max_gpus: int
@@ -76,17 +78,23 @@ def summary(record: JobRecord, now_s: float) -> JobSummary:
 
 def detail(record: JobRecord, now_s: float) -> JobDetail:
     """All there is to show of a job."""
-    why = None
-    if record.reason is not None:
-        numbers = {key: _finite(value) for key, value in record.reason.numbers}
-        why = ReasonView(code=record.reason.code, numbers=numbers, at_s=record.reason_s)
     return JobDetail(
         **_summary(record, now_s),
         spec=builtins(record.job.spec),
         report=None if record.report is None else builtins(record.report),
-        why=why,
+        why=_why(record),
         history=[HistoryView(**builtins(entry)) for entry in record.history],
     )
+
+
+def _why(record: JobRecord) -> ReasonView | None:
+    """Why it holds what it holds; of an ended job, how it ended."""
+    if record.phase.ended:
+        return ReasonView(code=str(record.phase).capitalize(), numbers={}, at_s=record.ended_s)
+    if record.reason is None:
+        return None
+    numbers = {key: _finite(value) for key, value in record.reason.numbers}
+    return ReasonView(code=record.reason.code, numbers=numbers, at_s=record.reason_s)
 
 
 def builtins(value: object) -> dict[str, Any]:
@@ -111,14 +119,14 @@ def _finite(value: float) -> float | None:
 
 def _summary(record: JobRecord, now_s: float) -> dict[str, Any]:
     job, spec, report = record.job, record.job.spec, record.report
-    held = NOTHING if record.phase.ended else job.allocation
+    held, why = NOTHING if record.phase.ended else job.allocation, _why(record)
     done = None if report is None else report.progress_examples
     return {
         "job_id": spec.job_id,
         "name": spec.name,
         "tenant": spec.tenant,
         "phase": str(record.phase),
-        "reason": None if record.reason is None else str(record.reason.code),
+        "reason": None if why is None else why.code,
         "gpus": held.gpus,
         "min_gpus": spec.gpus.min_gpus,
         "max_gpus": spec.gpus.max_gpus,
