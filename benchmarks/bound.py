@@ -1,4 +1,4 @@
-"""What no policy can do better: lower bounds on the average JCT and on rho.
+"""What no policy can do better: lower bounds on JCT, makespan and rho.
 
 ``python benchmarks/bound.py WORKLOAD [--cluster 16x4] [--profiles FOLDER] [--json]``
 
@@ -13,7 +13,8 @@ follow, and the largest counts:
   shortest goes first, whatever has been done (Goemans et al. 2002, mean busy times); and each
   ends after that by at least what it would be at full speed.
 
-The first also bounds every job's rho (JCT over that in the egalitarian cluster) by itself.
+The first also bounds each job's JCT and rho (JCT over that in the egalitarian cluster) by itself,
+so their percentiles; the first two bound the makespan.
 
 A speed is looked up on the densest placement of so many GPUs and on every one that was measured.
 """
@@ -59,13 +60,15 @@ class Need(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """Average JCT by each argument, and the GPU-hours that the jobs need at the least."""
+    """Average JCT by each argument, and what else follows from them."""
 
     alone_s: float
     queue_s: float
     shared_s: float
+    makespan_s: float
     least_gpu_hours: float
-    rho: FloatArray  # of each job, alone
+    jct_s: FloatArray  # of each job, alone
+    rho: FloatArray  # the same
 
     @property
     def avg_jct_s(self) -> float:
@@ -89,7 +92,9 @@ def bound(setup: Setup) -> Bound:
         alone_s=float((alone_s - submitted_s).mean()),
         queue_s=float((ends_s - submitted_s).mean()),
         shared_s=float((shared_s - submitted_s).mean()),
+        makespan_s=float(max(alone_s.max(), ends_s.max())),
         least_gpu_hours=float(work_s.sum() * gpus / HOUR_S),
+        jct_s=alone_s - submitted_s,
         rho=(alone_s - submitted_s) / fair_s,
     )
 
@@ -205,6 +210,8 @@ def main(scenario: Scenario, seed: int, as_json: bool) -> None:
         "alone_s": found.alone_s,
         "queue_s": found.queue_s,
         "shared_s": found.shared_s,
+        "p99_jct_s": float(np.percentile(found.jct_s, 99)),
+        "makespan_s": found.makespan_s,
         "least_gpu_hours": found.least_gpu_hours,
         "worst_rho": float(found.rho.max()),
         "p95_rho": float(np.percentile(found.rho, 95)),

@@ -66,6 +66,12 @@ def test_alone_a_job_waits_for_its_round_starts_and_runs_at_full_width() -> None
     assert found.least_gpu_hours == pytest.approx((30 + 120) / 3600, rel=1e-4)
 
 
+def test_the_makespan_is_that_of_one_machine_where_jobs_stand_in_line() -> None:
+    found = bound(toys(*[0.0] * 40))
+    assert found.makespan_s == pytest.approx(40 * (30 + 120) / 4, rel=1e-4)
+    assert bound(toys(0.0)).makespan_s == pytest.approx(30 + 30, rel=1e-4), "of one job its own end"
+
+
 def test_what_a_job_needs() -> None:
     (need,) = needs_of(toys(0.0))
     assert need.least_s == pytest.approx([30.0, *[7.5] * 4], rel=1e-4)
@@ -123,6 +129,10 @@ def test_no_run_is_below_the_bound(policy: str, cluster: str) -> None:
     assert result.summary.finished == len(small) == 4
     assert result.summary.avg_jct_s is not None
     assert found.avg_jct_s <= result.summary.avg_jct_s
-    for least, job in zip(found.rho, result.jobs, strict=True):
+    assert result.summary.makespan_s is not None
+    assert found.makespan_s <= result.summary.makespan_s
+    for least_s, least, job in zip(found.jct_s, found.rho, result.jobs, strict=True):
         assert job.rho is not None
+        assert job.jct_s is not None
+        assert least_s <= job.jct_s
         assert least <= job.rho
