@@ -91,8 +91,12 @@ def test_distance() -> None:
     known = answers(PLAIN, headway=600.0) | {PLAIN.bound(): record(avg_jct_s=400.0, alone_s=400.0)}
     figures = section.figures(known)
     assert [figure.measured for figure in figures] == [1.5]
-    (table,) = section.tables(known)
-    assert table.rows[0][1:5] == ("400 s", "not measured", "not measured", "600 s")
+    bounds, ratios = section.tables(known)
+    assert bounds.rows[0][1:5] == ("400 s", "not measured", "not measured", "600 s")
+    assert set(ratios.rows[0][1:]) == {"not measured"}
+    _, ratios = section.tables(known | answers(PLAIN, pollux=1200.0))
+    assert ratios.columns[1] == "average JCT / pollux"
+    assert ratios.rows[0][1:3] == ("0.50", "not measured")
 
 
 def test_wrong_declarations_are_held_against_the_run_without() -> None:

@@ -12,7 +12,7 @@ from benchmarks.results.figures import (
     ratio,
     seconds,
 )
-from benchmarks.results.sections.versus import bounded, measured, shown
+from benchmarks.results.sections.versus import MEASURES, bounded, measured, ours_over, shown
 from benchmarks.results.settings import OURS, POLLUX, SETTINGS, SHOCKWAVE, Setting
 
 ABOUT = """
@@ -25,6 +25,7 @@ know no second restart. The least unfair share is that of jobs which, alone on a
 are late already: rho is against a world without rounds and without restarts, and a job of a
 minute that waits for its round and starts in 30 s is late in any real one.
 """
+GLANCE = ("avg_jct_s", "p99_jct_s", "makespan_s", "unfair_fraction")
 BOUNDS = {"alone_s": "alone", "queue_s": "queue", "shared_s": "shared"}
 
 
@@ -36,7 +37,7 @@ def distance(settings: Sequence[Setting] = SETTINGS) -> Section:
         about=ABOUT,
         commands=tuple(setting.bound() for setting in settings),
         figures=lambda results: [_over(results, setting) for setting in settings],
-        tables=lambda results: [_table(results, settings)],
+        tables=lambda results: [_table(results, settings), _ratios(results, settings)],
     )
 
 
@@ -61,5 +62,20 @@ def _table(results: Results, settings: Sequence[Setting]) -> Table:
     return Table(
         title="Average JCT, and what bounds it from below",
         columns=("setting", *BOUNDS.values(), OURS, POLLUX, SHOCKWAVE),
+        rows=rows,
+    )
+
+
+def _ratios(results: Results, settings: Sequence[Setting]) -> Table:
+    """What the sections below go into, at a glance."""
+    pairs = [(name, policy) for name in GLANCE for policy in (POLLUX, SHOCKWAVE)]
+    rows = []
+    for setting in settings:
+        values = [ours_over(results, setting, policy, name) for name, policy in pairs]
+        cells = [Verdict.MISSING.value if each is None else ratio(each) for each in values]
+        rows.append((setting.title, *cells))
+    return Table(
+        title="`headway` over the others, at a glance",
+        columns=("setting", *(f"{MEASURES[name].what} / {policy}" for name, policy in pairs)),
         rows=rows,
     )

@@ -108,15 +108,18 @@ def versus(setting: Setting) -> Section:
     )
 
 
+def ours_over(results: Results, setting: Setting, policy: str, name: str) -> float | None:
+    """A figure of ours over that of another policy; 1 where both are none."""
+    ours = measured(results, setting, OURS, name)
+    theirs = measured(results, setting, policy, name)
+    return 1.0 if ours == theirs == 0 else quotient(ours, theirs)
+
+
 def figures(results: Results, setting: Setting) -> list[Figure]:
     """With what is asked of each."""
 
     def over(policy: str, name: str) -> float | None:
-        ours = measured(results, setting, OURS, name)
-        theirs = measured(results, setting, policy, name)
-        if ours == theirs == 0:
-            return 1.0
-        return quotient(ours, theirs)
+        return ours_over(results, setting, policy, name)
 
     def figure(policy: str, name: str, most: float, why: str = "") -> Figure:
         least = bounded(results, setting, name) if name in FLOORED else None
