@@ -72,8 +72,8 @@ def test_what_no_policy_can_be_below_is_told() -> None:
     known[PLAIN.bound()] = record(p95_rho=3.5, worst_rho=1.0, unfair_fraction=0.5, avg_jct_s=0.4)
     section = versus(PLAIN)
     found = read(section, known)
-    assert found["p95 rho"].cells[3] == "≤ 1.10 (no policy below 3.50)"
-    assert found["worst rho, over pollux"].cells[3] == "≤ 1.00 (lower; no policy below 0.50)"
+    assert found["p95 rho"].cells[3] == "≤ 1.10 (no policy below 3.500)"
+    assert found["worst rho, over pollux"].cells[3] == "≤ 1.000 (lower; no policy below 0.500)"
     (table,) = section.tables(known)
     assert table.rows[0][:2] == ("headway", "1 s")
     assert table.rows[2][:2] == ("shockwave", "not measured")

@@ -21,9 +21,11 @@ Alone: every job on an empty cluster at its best. Queue: the cluster as one mach
 job needs the GPU-seconds of its most efficient size and the shortest remaining one goes first.
 Shared: that in mean busy times, and every job ends after them by what it takes at full speed. What
 is possible lies above: the first forgets the other jobs, the others give a job its speed on many
-GPUs at the price of few, and none knows a second restart. The least unfair share is that of jobs which, alone on an empty cluster,
-are late already: rho is against a world without rounds and without restarts, and a job of a
-minute that waits for its round and starts in 30 s is late in any real one.
+GPUs at the price of few, and none knows a second restart.
+
+The least unfair share is that of jobs which, alone on an empty cluster, are late already: rho is
+against a world without rounds and without restarts, and a job of a minute that waits for its round
+and starts in 30 s is late in any real one.
 """
 GLANCE = ("avg_jct_s", "p99_jct_s", "makespan_s", "unfair_fraction")
 BOUNDS = {"alone_s": "alone", "queue_s": "queue", "shared_s": "shared"}

@@ -47,6 +47,11 @@ class Measure:
     over_others: float | None = LOWER
 
 
+def times(value: float) -> str:
+    """A ratio so near to what is asked that its third digit counts."""
+    return f"{value:.3f}"
+
+
 def hours(value: float) -> str:
     """GPU-hours without digits behind the point."""
     return f"{value:,.0f}"
@@ -126,7 +131,7 @@ def figures(results: Results, setting: Setting) -> list[Figure]:
         floor = quotient(least, measured(results, setting, policy, name))
         return Figure(
             what=f"{MEASURES[name].what}, over {policy}",
-            unit=ratio,
+            unit=times,
             measured=over(policy, name),
             reach=at_most(most, _why(why or ("lower" if most == LOWER else ""), floor)),
         )
@@ -159,7 +164,7 @@ def _p95_rho(results: Results, setting: Setting) -> Figure:
 
 def _why(why: str, floor: float | None) -> str:
     """With what no policy can be below."""
-    said = "" if floor is None else f"no policy below {ratio(floor)}"
+    said = "" if floor is None else f"no policy below {times(floor)}"
     return "; ".join(part for part in (why, said) if part)
 
 
@@ -184,7 +189,7 @@ def _others(over: Callable[[str, str], float | None]) -> list[Figure]:
         found.append(
             Figure(
                 what=f"{measure.what}, over {nearest}, the nearest of {len(known)} others",
-                unit=ratio,
+                unit=times,
                 measured=known.get(nearest),
                 reach=at_most(measure.over_others, "lower"),
             )
