@@ -5,13 +5,14 @@ BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 TORCH = torch==2.13.0
 
-.PHONY: demo test check bench results results-shockwave docs lock clean
+.PHONY: demo test check bench results results-shockwave agent-results docs lock clean
 
-$(STAMP): pyproject.toml requirements/dev.txt
+$(STAMP): pyproject.toml requirements/dev.txt requirements/trainers.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet -r requirements/dev.txt
 	$(BIN)/python -m pip install --quiet $(TORCH)
+	$(BIN)/python -m pip install --quiet -r requirements/trainers.txt
 	$(BIN)/python -m pip install --quiet --no-deps -e .
 	touch $@
 
@@ -42,6 +43,11 @@ results-shockwave: $(STAMP)
 	@test -n "$(DATA)" || { echo "make results-shockwave needs DATA=FOLDER, what was published with Shockwave"; exit 2; }
 	$(BIN)/python -m benchmarks.shockwave --data $(DATA) --processes 2
 
+# docs/results/agent.md: DATA is a folder with rcp, MLPerf's reference convergence points
+agent-results: $(STAMP)
+	@test -n "$(DATA)" || { echo "make agent-results needs DATA=FOLDER, with MLPerf's rcp in it"; exit 2; }
+	$(BIN)/python -m benchmarks.agent --data $(DATA)
+
 docs: $(STAMP)
 	$(BIN)/cog -r docs/reference/cli.md
 	$(BIN)/mkdocs build --strict --quiet
@@ -49,6 +55,9 @@ docs: $(STAMP)
 lock:
 	uv pip compile --universal --python-version 3.11 --extra service --no-header --no-emit-index-url --no-annotate \
 	  pyproject.toml requirements/dev.in -o requirements/dev.txt
+	uv pip compile --universal --python-version 3.11 --no-header --no-emit-index-url --no-annotate \
+	  -c requirements/dev.txt --no-emit-package torch requirements/trainers.in \
+	  | grep -vE '^(nvidia-|cuda-|triton)' > requirements/trainers.txt
 
 clean:
 	rm -rf $(VENV) site out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -70,6 +70,29 @@ def test_a_save_that_dies_half_way_leaves_the_last_one(
     assert store.load() == {"number": 2}
 
 
+@pytest.mark.parametrize("replaced", [0, 1])  # how many files were complete when it was killed
+def test_a_writer_that_is_killed_leaves_nothing_to_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replaced: int
+) -> None:
+    """Written while training goes on, a checkpoint may be cut anywhere; the next must not fear."""
+    store, real, left = CheckpointStore(tmp_path), Path.replace, [replaced]
+    store.save({"number": 1})
+
+    def dies(path: Path, target: Path) -> Path:
+        if left[0] == 0:
+            raise KeyboardInterrupt
+        left[0] -= 1
+        return real(path, target)
+
+    with monkeypatch.context() as killed:
+        killed.setattr(Path, "replace", dies)
+        with pytest.raises(KeyboardInterrupt):
+            store.save({"number": 2})
+    assert store.load() == {"number": 1}
+    store.save({"number": 3})
+    assert store.load() == {"number": 3}
+
+
 def test_what_a_crash_cut_short_is_none_of_the_two_that_are_kept(tmp_path: Path) -> None:
     """It once took the place of a whole one, which left nothing to fall back on."""
     store = CheckpointStore(tmp_path)

@@ -53,6 +53,16 @@ def test_a_worker_finds_its_place(orders: Path) -> None:
     assert context.throughput == "best"
 
 
+@pytest.mark.parametrize(("wish", "can"), [(None, True), ("1", True), ("0", False)])
+def test_an_owner_may_have_restarts_only(orders: Path, wish: str | None, can: bool) -> None:
+    plan = orders.with_name("switch.json")
+    env = {"HEADWAY_ORDERS": str(orders), "HEADWAY_PLAN": str(plan)}
+    context = from_environment(env if wish is None else {**env, "HEADWAY_SWITCH": wish})
+    assert context is not None
+    assert context.plan == (plan if can else None)
+    assert not context.joins
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

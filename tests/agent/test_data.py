@@ -20,7 +20,7 @@ from torch.utils.data import (
 
 from headway.agent.data import ElasticLoader, as_loader
 from headway.agent.job import MisuseError
-from headway.agent.plan import Pass, Split
+from headway.agent.plan import Cursor, Pass, Split
 
 
 class YieldedError(Exception):
@@ -31,23 +31,28 @@ class Driver:
     """Moves on at the last pass of a step; yields after so many steps."""
 
     def __init__(self, loader: ElasticLoader, split: Split, position: int, steps: int) -> None:
-        self.split, self.epoch, self.position = split, 0, position
+        self.split, self.cursor = split, Cursor(position=position)
         self.halve_every, self.steps = 0, 0
         self.ended, self._left, self._made = 0, steps, list[Pass]()
         self._loader = loader
+        self._began: tuple[Split, int] | None = None
         loader.drive(self)
 
     def begin_pass(self, one: Pass) -> None:
         self._made = [*self._made, one] if one.index else [one]
+        self._began = self._began or (self.split, self.halve_every)
 
-    def end_pass(self, one: Pass) -> None:
-        if one.last:
-            self._loader.made(self._made)
-            self.position += one.step_size
-            self.steps += 1
-            self._left -= 1
-            if self._left == 0:
-                raise YieldedError
+    def end_pass(self, one: Pass) -> bool:
+        if not one.last:
+            return False
+        self._loader.made(self._made)
+        self.cursor.position += one.step_size
+        self.steps += 1
+        self._left -= 1
+        if self._left == 0:
+            raise YieldedError
+        before, self._began = self._began, (self.split, self.halve_every)
+        return before != self._began
 
     def end_epoch(self) -> None:
         self.ended += 1
@@ -89,7 +94,7 @@ def test_what_is_read_and_what_is_counted_is_each_sample_once(
                 pass
             read += pending
             counts += loader.counts
-            reached = max(reached, driver.position)
+            reached = max(reached, driver.cursor.position)
         position = reached
     assert position == samples
     assert np.all(counts == 1)
@@ -102,7 +107,7 @@ def test_a_yield_in_the_middle_of_a_step_counts_nothing_of_it() -> None:
     passes: Iterator[list[Tensor]] = iter(loader)
     for _ in range(6):  # a step of four passes, and two of the next
         next(passes)
-    assert driver.position == 16
+    assert driver.cursor.position == 16
     assert loader.counts.sum() == 16
 
 
@@ -124,7 +129,7 @@ def test_a_new_split_takes_effect_at_the_next_step() -> None:
         driver.split = Split(16, 1, 16)
     assert sizes == [4, 4, 16]
     assert driver.ended == 1
-    assert driver.position == 24
+    assert driver.cursor.position == 24
 
 
 def test_steps_made_in_two_halves_read_the_same_samples() -> None:
@@ -158,7 +163,7 @@ def test_its_length_is_the_passes_still_to_come() -> None:
     loader = elastic(20)
     driver = Driver(loader, Split(8, 1, 4), 0, steps=-1)
     assert len(loader) == len(list(loader)) == 5
-    driver.position = 8
+    driver.cursor.position = 8
     assert len(loader) == 3
 
 
@@ -179,6 +184,7 @@ class Stream(IterableDataset[int]):
     [
         (Stream(), 8, "iterable"),
         (DataLoader(Stream(), batch_size=8), None, "iterable"),
+        (iter(()), 8, "a tuple_iterator is no data set"),
         (numbers(9), None, "give batch_size"),
         (DataLoader(numbers(9), batch_size=None), None, "batch_sampler"),
         (
@@ -195,7 +201,16 @@ class Stream(IterableDataset[int]):
             "WeightedRandomSampler",
         ),
     ],
-    ids=["stream", "loader of a stream", "no size", "no batches", "own batches", "two", "sampler"],
+    ids=[
+        "stream",
+        "loader of a stream",
+        "other",
+        "no size",
+        "no batches",
+        "own batches",
+        "two",
+        "sampler",
+    ],
 )
 def test_what_cannot_be_kept_through_a_resize_is_refused(
     source: Dataset[int] | DataLoader[int], batch_size: int | None, said: str

@@ -257,3 +257,14 @@ def test_fewer_samples_than_workers(stage: Maker) -> None:
     assert epochs_of(spread) == [(epoch, 2, 1, 1) for epoch in range(6)]
     for name, value in model_of(whole).items():
         torch.testing.assert_close(model_of(spread)[name], value, rtol=0, atol=1e-4)
+
+
+def test_a_batch_of_more_than_half_of_the_data_has_a_noise_scale_too(stage: Maker) -> None:
+    """No two steps in a row are of one size (96 and 1), so there were no differences to take; with
+    no estimate a large batch was taken to be worth M0, and a training of 30 epochs took 670."""
+    job = stage(most=96)
+    job.adapts, job.requested = False, 96
+    outcome = job.run(lambda tick: train(tick, epochs=40))
+    assert outcome.codes == [0]
+    assert outcome.reports[-1].batch_size == 96
+    assert outcome.reports[-1].noise_scale is not None

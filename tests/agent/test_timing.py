@@ -127,3 +127,26 @@ def test_it_goes_on_from_its_saved_state() -> None:
     restored.load_state_dict(history.state_dict())
     assert restored.state_dict() == history.state_dict()
     assert restored.news  # there is something to fit
+
+
+def test_steps_that_are_told_together_count_as_if_told_one_by_one() -> None:
+    together, apart = History(), History()
+    steps = [(1.0, 2.0), (1.5, 2.5), (0.0, inf), (9.0, 1.0), (1.0, 400.0), *[(1.0, 2.0)] * 20]
+    together.add_all(SHAPE, steps)
+    for grad_s, step_s in steps:
+        apart.add(SHAPE, grad_s=grad_s, step_s=step_s)
+    assert together.state_dict() == apart.state_dict()
+    together.add_all(Shape(1, 1, 1, 0), [(nan, nan)])  # of nothing, nothing is kept
+    assert together.state_dict() == apart.state_dict()
+
+
+def test_steps_that_no_one_times_on_a_device_leave_the_timed_ones_where_they_are() -> None:
+    watch = Stopwatch(Clock(), wait=lambda: None)
+    assert watch.untimed_ahead() == 0  # warming up
+    for _ in range(WARM_UP_STEPS):
+        passes(watch, watch._clock, 1.0)
+        watch.step(alone=True, last_gradient_s=0.0)
+    ahead = watch.untimed_ahead()
+    assert ahead == TIMED_ON_DEVICE - WARM_UP_STEPS
+    assert watch.passed([5.0] * ahead) == []  # the host's seconds say nothing
+    assert watch.untimed_ahead() == 0  # the next is timed

@@ -60,7 +60,7 @@ def test_a_large_noise_scale_makes_a_large_batch_worth_it_in_bounded_strides() -
 def test_no_step_is_larger_than_an_epoch() -> None:
     change = tuner(CONTRACT).choose(Split(32, 1, 32), 1e5, samples=50)
     assert change is not None
-    assert change.split == Split(50, 1, 50)
+    assert 46 <= change.split.batch_size <= 50  # sizes are tried in equal ratios
 
 
 @pytest.mark.parametrize("noise_scale", [None, 0.0])

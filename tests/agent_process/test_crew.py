@@ -25,7 +25,7 @@ def crew_of(*codes: int | None) -> Crew:
     workers = [Worker(rank, Pipe(), None, code=code) for rank, code in enumerate(codes)]
     crew = Crew(generation=1, workers=workers, alone=False)
     for worker in workers:
-        os.close(worker.stderr.far_end)
+        worker.stderr.let_go()
     crew.close()
     return crew
 
@@ -52,6 +52,8 @@ def test_the_line_that_tells_is_found(text: str, line: str) -> None:
         ((YIELDED, YIELDED), True, False, Verdict.YIELDED),
         ((YIELDED, 1), True, False, Verdict.YIELDED),  # tripped over one that had left
         ((-15, -9), True, True, Verdict.YIELDED),
+        ((-9, 1), True, False, Verdict.YIELDED),  # killed, and the other tripped over it
+        ((-6, 0), True, False, Verdict.YIELDED),  # crashed on its way out
         ((1, 0), True, False, Verdict.FAILED),  # could not save
         ((YIELDED, YIELDED), False, False, Verdict.FAILED),  # nobody had asked
         ((0, 3), False, False, Verdict.FAILED),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from headway.cli.jobs import _speed, shortened
+from headway.cli.jobs import _facts, _speed, shortened
 
 
 def entry(event: str, message: str) -> dict[str, object]:
@@ -40,3 +40,16 @@ def test_the_speed_is_shown_with_its_error_bars_and_troubles(
     more: dict[str, object], said: str
 ) -> None:
     assert _speed({"throughput": {"kind": "linear"}, **more}) == said
+
+
+@pytest.mark.parametrize(("eta_s", "ended_s"), [(3723.4, None), (None, None), (3723.4, 9.0)])
+def test_what_a_job_reckons_itself_is_left(eta_s: float | None, ended_s: float | None) -> None:
+    report = {"noise_scale": None, "metric": 0.5, "eta_s": eta_s, "throughput": {"kind": "linear"}}
+    job: dict[str, object] = dict.fromkeys(
+        ("job_id", "phase", "message", "batch_mode", "batch_size", "progress_examples", "why")
+    )
+    job |= {"allocation": {}, "min_gpus": 1, "max_gpus": 2, "progress_share": 0.5, "restarts": 0}
+    job |= {"submitted_s": 1.0, "started_s": 2.0, "ended_s": ended_s, "report": report}
+    facts = dict(_facts({**job, "spec": {"launch": None}}))
+    left = "1:02:03 at its present speed" if eta_s and ended_s is None else None
+    assert facts.get("left") == left

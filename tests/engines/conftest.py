@@ -27,12 +27,46 @@ for step in range(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000):
             sys.exit(75)
 """
 
+# the same, and becomes another generation without leaving where there is a plan for it
+SWITCHING = """
+import json, os, sys, time
+from pathlib import Path
+orders = json.loads(Path(os.environ["HEADWAY_ORDERS"]).read_text())
+generation, rank = orders["generation"], int(os.environ["RANK"])
+plan_file, news = Path(os.environ["HEADWAY_PLAN"]), int(os.environ["HEADWAY_NEWS_FD"])
+def tell(**what):
+    os.write(news, json.dumps(what).encode() + b"\\n")
+def wanted():
+    return int.from_bytes(Path(os.environ["HEADWAY_FLAG"]).read_bytes(), "little")
+def arrive():
+    print("generation", generation, "rank", rank, "pid", os.getpid())
+    if rank == 0:
+        tell(joined=generation, stepped=True, switches=True, stall_s=0.25)
+if os.environ.get("HEADWAY_JOINS") == "1":
+    tell(ready=True)
+    while not Path(os.environ["HEADWAY_RENDEZVOUS"].removeprefix("file://")).exists():
+        time.sleep(0.01)
+arrive()
+while True:
+    time.sleep(0.01)
+    if wanted() == generation:
+        continue
+    plan = json.loads(plan_file.read_text()) if plan_file.exists() else None
+    if plan is None or plan["orders"]["generation"] != wanted() or plan["ranks"][rank] is None:
+        sys.exit(75)
+    rank, generation = plan["ranks"][rank], plan["orders"]["generation"]
+    if rank == 0:
+        Path(plan["rendezvous"].removeprefix("file://")).touch()
+    arrive()
+"""
+
 
 @pytest.fixture
 def scripts(tmp_path: Path) -> Path:
     folder = tmp_path / "scripts"
     folder.mkdir()
     (folder / "elastic.py").write_text(ELASTIC)
+    (folder / "switching.py").write_text(SWITCHING)
     return folder
 
 

@@ -9,8 +9,8 @@ import psutil
 import pytest
 
 from headway.core.control.commands import StopReason
-from headway.core.control.events import Event, JobFailed, JobFinished, JobStopped
-from headway.core.types import Launch
+from headway.core.control.events import Event, JobFailed, JobFinished, JobStarted, JobStopped
+from headway.core.types import JobSpec, Launch
 from headway.engines import cgroup
 from headway.engines.processes import marked
 from headway.protocol.jobdir import JobDir
@@ -37,6 +37,51 @@ class TestLocalEngine(EngineContract):
 
     def launch(self) -> Launch:
         return self._elastic
+
+
+class TestResizesInsideWorkers:
+    """Who stays is not restarted, and what an engine promises of resizes holds as before."""
+
+    @pytest.fixture(autouse=True)
+    def _launch(self, launch: Launcher) -> None:
+        self._switching = launch("python", "switching.py")
+
+    def job(self, job_id: str) -> JobSpec:
+        return a_job(job_id, self._switching)
+
+    test_keeps = EngineContract.test_a_job_grows_and_shrinks_and_keeps_what_it_can
+    test_same_size = EngineContract.test_a_job_may_be_started_anew_at_the_same_size
+    test_waits = EngineContract.test_a_job_that_grows_waits_for_one_that_shrinks
+    test_stops = EngineContract.test_a_stopped_job_gives_all_back_and_can_go_on
+
+    def test_who_stays_is_not_restarted(self, engine: LockedEngine, tmp_path: Path) -> None:
+        job = self.job("a")
+        events: list[Event] = []
+        for generation, gpus in enumerate((2, 4, 1), start=1):
+            engine.apply(run(engine, job, gpus, generation))
+            events += observe_until(engine, started(job, generation))
+        starts = [event for event in events if isinstance(event, JobStarted)]
+        assert [(e.stall_s, e.in_process) for e in starts] == [(None, False)] + [(0.25, True)] * 2
+        log = JobDir(tmp_path / "state" / "jobs" / "a").log_file.read_text().splitlines()
+        first = [line.split("pid ")[1] for line in log if " rank 0 " in line]
+        assert len(first) == 3
+        assert len(set(first)) == 1
+        observe_until(engine, lambda _: processes(tmp_path) == 2)  # the agent and its last worker
+
+    def test_a_slot_is_free_when_nothing_of_a_leaver_is_left(
+        self, engine: LockedEngine, tmp_path: Path, scripts: Path
+    ) -> None:
+        """Also not what it had put into a session of its own; what others have started stays."""
+        grandchild = "import subprocess\nsubprocess.Popen(['sleep', '1000'], start_new_session=1)\n"
+        script = scripts / "switching.py"
+        script.write_text(grandchild + script.read_text())
+        job = self.job("a")
+        engine.apply(run(engine, job, 3, 1))
+        observe_until(engine, started(job, 1))
+        assert processes(tmp_path) == 7
+        engine.apply(run(engine, job, 1, 2))
+        observe_until(engine, lambda _: len(engine.holds()[job.job_id]) == 1)
+        assert processes(tmp_path) == 3
 
 
 def ended(events: list[Event]) -> bool:

@@ -16,6 +16,8 @@ from headway.core.errors import InvalidInputError
 from headway.protocol.environment import JOB_FILE, WARM
 from headway.protocol.jobdir import AgentRecord, JobDir
 
+PATIENCE_SHARE = 0.5  # of the time for a checkpoint, which a switch that fails still needs
+
 
 def main() -> None:
     """Supervise until the job has ended; in each forked process: be its script."""
@@ -25,7 +27,7 @@ def main() -> None:
     started_s = psutil.Process().create_time()
     where.write_agent(AgentRecord(pid=os.getpid(), started_s=started_s, group=group))
     adopt_orphans()
-    table = _table(where, tuple(filter(None, options.devices.split(","))))
+    table = _table(where, tuple(filter(None, options.devices.split(","))), options.grace_s)
     if _is_worth_warming(table):
         own = ("headway.agent.start",) if table.attaches else ()
         warm((*own, *table.program.preloads(table.workdir)))
@@ -50,7 +52,7 @@ def _supervise(supervisor: Supervisor) -> Seat | None:
     return None
 
 
-def _table(where: JobDir, devices: tuple[str, ...]) -> Table:
+def _table(where: JobDir, devices: tuple[str, ...], grace_s: float) -> Table:
     job = where.job()
     if job is None:
         raise InvalidInputError(f"{where.job_file}: there is no such file")
@@ -63,6 +65,7 @@ def _table(where: JobDir, devices: tuple[str, ...]) -> Table:
         workdir=workdir,
         attaches=program.attaches(workdir),
         devices=devices,
+        patience_s=PATIENCE_SHARE * grace_s,
     )
 
 

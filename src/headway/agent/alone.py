@@ -6,13 +6,17 @@ from typing import Any, Self, final
 
 import torch
 from torch import Tensor, nn
+from torch.amp import GradScaler
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
-from torch.utils.data import DataLoader, Dataset, Sampler
+from torch.utils.data import DataLoader, Dataset, IterableDataset, Sampler
 
 from headway.agent.data import as_loader
-from headway.agent.job import Paced, S
+from headway.agent.job import LossScaler, Paced, S
 from headway.agent.plan import epoch_order
+from headway.agent.stateful import is_stateful
+from headway.agent.stream import Epochs
+from headway.agent.tracking import Tracker
 
 
 @final
@@ -54,6 +58,9 @@ class LoneJob:
     ) -> Optimizer:
         return optimizer
 
+    def scaler(self, scaler: GradScaler, *, name: str = "scaler") -> LossScaler:
+        return scaler
+
     def lr_scheduler(
         self, scheduler: LRScheduler, *, warmup_steps: int = 0, name: str = "lr_scheduler"
     ) -> Paced:
@@ -66,8 +73,14 @@ class LoneJob:
         batch_size: int | None = None,
         seed: int = 0,
     ) -> Iterable[Any]:
+        own: Any = source
+        if is_stateful(own):
+            return own  # type: ignore[no-any-return]
         if not isinstance(source, DataLoader):
             plain = as_loader(source, batch_size)
+            if isinstance(source, IterableDataset):
+                self._loader = plain
+                return Epochs(plain, self.in_epoch)
             order = _EpochOrder(self, plain, seed)
             # a generator of its own, so that the script's draws what it draws under the scheduler
             own = torch.Generator()
@@ -75,8 +88,14 @@ class LoneJob:
         self._loader = source
         return source
 
+    def share(self, batch_size: int) -> int:
+        return batch_size
+
     def state(self, name: str, part: S) -> S:
         return part
+
+    def tracker(self, tracker: Tracker) -> None:
+        pass
 
     def epochs(self, count: int) -> Iterator[int]:
         self._epochs = count

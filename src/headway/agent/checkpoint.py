@@ -1,10 +1,12 @@
 """Checkpoints of a job: atomic, verified, the last two kept.
 
-``NUMBER.pt`` is the state; ``NUMBER.json`` is written after it and says how many bytes it has and
-their checksum. One without the other, or one that does not match, does not exist.
+``NUMBER.pt`` is the state; ``NUMBER.json`` is written before it and says how many bytes it has and
+their checksum. A state that is there is whole, then, whenever a writer was killed; one that has no
+manifest or does not match it was damaged later, and does not exist.
 """
 
 import contextlib
+import fcntl
 import hashlib
 import io
 import json
@@ -38,20 +40,29 @@ class CheckpointStore:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def save(self, state: dict[str, Any]) -> None:
-        """Write a new checkpoint durably, then forget all but the last two."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+    def save(self, state: dict[str, Any], *, mark: str = "") -> bool:
+        """Write a new checkpoint durably, then forget all but the last two.
+
+        False: the newest one has the same mark, so somebody has saved this moment already.
+        """
+        with self._locked():
+            if mark and self._mark() == mark:
+                return False
+            self._save(state, mark)
+            return True
+
+    def _save(self, state: dict[str, Any], mark: str) -> None:
         saved = list(self._saved())
         number = saved[0].number + 1 if saved else 1
         buffer = _serialised(state)
         body = buffer.getbuffer()
-        manifest = {"sha256": hashlib.sha256(body).hexdigest(), "bytes": body.nbytes}
-        _write(self.folder / f"{number:08d}.pt", body)
+        manifest = {"sha256": hashlib.sha256(body).hexdigest(), "bytes": body.nbytes, "mark": mark}
         _write(self.folder / f"{number:08d}.json", json.dumps(manifest).encode())
+        _write(self.folder / f"{number:08d}.pt", body)
         whole = [one for one in saved if one.manifest.exists()]  # no crash cut them short
         for old in set(saved) - set(whole[: KEPT - 1]):
-            old.manifest.unlink(missing_ok=True)  # first, so that it is never half there
-            old.state.unlink(missing_ok=True)
+            old.state.unlink(missing_ok=True)  # first, so that it is never half there
+            old.manifest.unlink(missing_ok=True)
 
     def load(self) -> dict[str, Any] | None:
         """The newest checkpoint that is whole; None if there is none."""
@@ -64,6 +75,25 @@ class CheckpointStore:
                 return loaded
             warnings.warn(f"{saved.state.name} is damaged; the one before is used", stacklevel=2)
         return None
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        """One writer at a time, for when it is not always the same one."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        folder = os.open(self.folder, os.O_RDONLY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(folder)
+
+    def _mark(self) -> str | None:
+        """What the newest checkpoint was marked with; None if that cannot be read."""
+        newest = next(self._saved(), None)
+        try:
+            return None if newest is None else str(json.loads(newest.manifest.read_bytes())["mark"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
 
     def _saved(self) -> Iterator[_Saved]:
         """What is there, the newest first."""

@@ -10,9 +10,12 @@ from headway.core.model.choice import FITTERS
 from headway.protocol.environment import (
     FLAG,
     GPU_TYPE,
+    JOINS,
     NEWS_FD,
     ORDERS,
+    PLAN,
     RENDEZVOUS,
+    SWITCH,
     THROUGHPUT,
 )
 from headway.protocol.messages import WorkerOrders, decode_orders
@@ -30,6 +33,8 @@ class Context:
     flag: Path | None = None
     news_fd: int | None = None
     rendezvous: str | None = None
+    plan: Path | None = None  # where a switch is ordered; None: these workers cannot
+    joins: bool = False  # a newcomer to workers that are training
     gpu_type: str | None = None  # of its node; None: not told
     throughput: str = "linear"  # which throughput models are fitted, one of choice.FITTERS
 
@@ -70,6 +75,8 @@ def from_environment(env: Mapping[str, str] = os.environ) -> Context | None:
         flag=Path(env[FLAG]) if FLAG in env else None,
         news_fd=_count(env, NEWS_FD, 0) if NEWS_FD in env else None,
         rendezvous=rendezvous,
+        plan=Path(env[PLAN]) if PLAN in env and env.get(SWITCH) != "0" else None,
+        joins=env.get(JOINS) == "1",
         gpu_type=env.get(GPU_TYPE),
         throughput=_throughput(env),
     )
@@ -99,11 +106,17 @@ class Flag:
         self._generation = generation
         self._fd = None if path is None else os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
+    def enter(self, generation: int) -> None:
+        """This worker is of another generation now."""
+        self._generation = generation
+
     def raised(self) -> bool:
         """Whether another generation than this worker's is wanted."""
-        if self._fd is None:
-            return False
-        wanted = os.pread(self._fd, 8, 0)
-        return (
-            len(wanted) == 8 and int.from_bytes(wanted, "little", signed=True) != self._generation
-        )
+        return self.wanted() != self._generation
+
+    def wanted(self) -> int:
+        """The generation that is wanted."""
+        wanted = b"" if self._fd is None else os.pread(self._fd, 8, 0)
+        if len(wanted) != 8:
+            return self._generation
+        return int.from_bytes(wanted, "little", signed=True)

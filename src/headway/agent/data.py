@@ -4,7 +4,9 @@ Positions are counted in samples and move when a step was really made, so what a
 fetched when it yielded is read again by whoever goes on.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
+from itertools import tee
 from typing import Any, Protocol, final
 
 import numpy as np
@@ -21,12 +23,16 @@ from torch.utils.data import (
 )
 
 from headway.agent.job import MisuseError
-from headway.agent.plan import Pass, Split, epoch_order, passes_from
+from headway.agent.plan import Cursor, Pass, Split, epoch_order, passes_from
 from headway.agent.rng import seed_of
+from headway.agent.stream import STAND_INS, Positioned, fetcher
 from headway.core.types import Int64, IntArray
+from headway.protocol.messages import EpochCount
 
 Counts = NDArray[np.int32]
-_STAND_INS = 2  # samples that an idle worker computes on for nothing; normalisation needs two
+_AT_ONCE = 4096  # indices made ready for the sampler
+_MOST_RANGES = 1024
+_NOTHING = (-1, -1)
 
 
 class Driver(Protocol):
@@ -48,17 +54,15 @@ class Driver(Protocol):
         ...
 
     @property
-    def epoch(self) -> int: ...
-
-    @property
-    def position(self) -> int:
-        """Samples of the epoch whose steps are made."""
+    def cursor(self) -> Cursor:
+        """How far the training is."""
         ...
 
     def begin_pass(self, one: Pass) -> None: ...
 
-    def end_pass(self, one: Pass) -> None:
-        """The script asks for the next pass; does not return where the worker yields."""
+    def end_pass(self, one: Pass) -> bool:
+        """The script asks for the next pass. Says whether the passes after this one have another
+        shape from here on; does not return where the worker yields."""
         ...
 
     def end_epoch(self) -> None: ...
@@ -68,22 +72,25 @@ class Driver(Protocol):
 class ElasticLoader:
     """Yields this worker's passes, one batch of the user's DataLoader a pass."""
 
+    movable = True  # can go on as the loader of another worker among others
+
     def __init__(
         self, source: DataLoader[Any], *, seed: int, worker: int, initial_batch_size: int
     ) -> None:
         self._source = source
         self.seed = seed
-        self._worker = worker
+        self.worker = worker
         self._shuffled = _is_shuffled(source)
         dataset: Any = source.dataset
         everything = len(dataset)
         dropped = everything % initial_batch_size if source.drop_last else 0
         self.samples = everything - dropped  # read in an epoch
-        self.counts: Counts = np.zeros(
-            everything, dtype=np.int32
-        )  # reads in this epoch by this worker
+        self._counts: Counts = np.zeros(everything, dtype=np.int32)
+        self._made = [_NOTHING]  # ranges of positions that are not in them yet, after a first one
         self._order: tuple[int, Int64[IntArray, " samples"]] | None = None
         self._driver: Driver | None = None
+        self._ahead = _Batches()
+        self._rng = torch.Generator()
 
     def drive(self, driver: Driver) -> None:
         """Say who moves through the data."""
@@ -92,49 +99,73 @@ class ElasticLoader:
     def __len__(self) -> int:
         """Passes from the present position to the end of the epoch, at the present batch size."""
         driver = self._driven()
-        samples, split = self.samples - driver.position, driver.split
+        samples, split = self.samples - driver.cursor.position, driver.split
         steps, rest = divmod(samples, split.batch_size)
         return steps * split.passes(split.batch_size) + (split.passes(rest) if rest else 0)
 
     def __iter__(self) -> Iterator[Any]:
         driver = self._driven()
-        while driver.position < self.samples:
-            split, halve_every = driver.split, driver.halve_every
-            batches = iter(self._fetcher())
-            for one in self._passes():
+        while driver.cursor.position < self.samples:
+            passes, batches = self._fetched()
+            for one in passes:
                 driver.begin_pass(one)
                 yield next(batches)
-                driver.end_pass(one)
-                if one.last and (driver.split, driver.halve_every) != (split, halve_every):
+                if driver.end_pass(one):
                     break
         driver.end_epoch()
 
     def made(self, step: list[Pass]) -> None:
         """A step was really made with these passes of this worker: count what was read."""
         for one in step:
-            self.counts[self._in_order()[one.start : one.stop]] += 1  # no index comes twice
+            self.read(one.start, one.stop)
 
-    def read_range(self, counts: Counts) -> tuple[int, int]:
-        """How often the samples of this epoch were read, at least and at most."""
+    def read(self, start: int, stop: int) -> None:
+        """These positions were read for steps that were really made."""
+        if start == self._made[-1][1]:
+            self._made[-1] = self._made[-1][0], stop
+            return
+        self._made.append((start, stop))
+        if len(self._made) > _MOST_RANGES:
+            self._count()
+
+    def _count(self) -> None:
+        if len(self._made) == 1:
+            return
+        order = self._in_order()
+        for start, stop in self._made[1:]:
+            self._counts[order[start:stop]] += 1  # no index comes twice
+        self._made = [_NOTHING]
+
+    @property
+    def counts(self) -> Counts:
+        """How often this worker has read each sample in this epoch; may be written to."""
+        self._count()
+        return self._counts
+
+    def epoch_count(self, counts: Counts) -> EpochCount:
+        """How often the samples of this epoch were read, by all workers."""
         read = counts[self._in_order()]
-        return (int(read.min()), int(read.max())) if read.size else (0, 0)
+        least, most = (int(read.min()), int(read.max())) if read.size else (0, 0)
+        epoch = self._driven().cursor.epoch
+        return EpochCount(epoch=epoch, samples=self.samples, read_least=least, read_most=most)
 
     def _in_order(self) -> Int64[IntArray, " samples"]:
-        epoch = self._driven().epoch
+        epoch = self._driven().cursor.epoch
         if self._order is None or self._order[0] != epoch:
             order = epoch_order(
-                self.counts.size, epoch=epoch, seed=self.seed, shuffled=self._shuffled
+                self._counts.size, epoch=epoch, seed=self.seed, shuffled=self._shuffled
             )
             self._order = epoch, order[: self.samples]
         return self._order[1]
 
-    def _passes(self) -> Iterator[Pass]:
-        """To the end of the epoch, as things stand now."""
+    def _plan(self) -> Callable[[], Iterator[Pass]]:
+        """The passes to the end of the epoch, as things stand now."""
         driver = self._driven()
-        return passes_from(
-            driver.position,
+        return partial(
+            passes_from,
+            driver.cursor.position,
             self.samples,
-            self._worker,
+            self.worker,
             driver.split,
             halve_every=driver.halve_every,
             step=driver.steps,
@@ -142,26 +173,46 @@ class ElasticLoader:
 
     def _batches(self, passes: Iterator[Pass]) -> Iterator[list[int]]:
         order = self._in_order()
+        first, ready = 0, order[:STAND_INS].tolist()
         for one in passes:
-            read = order[one.start : one.stop]
-            yield (read if one.samples else order[:_STAND_INS]).tolist()
+            if one.stop > first + len(ready):
+                first = one.start
+                ready = order[first : max(one.stop, first + _AT_ONCE)].tolist()
+            yield ready[one.start - first : one.stop - first] or order[:STAND_INS].tolist()
 
+    def _fetched(self) -> tuple[Iterator[Pass], Iterator[Any]]:
+        """The passes to the end of the epoch, and what the user's DataLoader makes of them."""
+        plan, cursor = self._plan(), self._driven().cursor
+        self._rng.manual_seed(seed_of(self.seed, cursor.epoch, cursor.position, self.worker))
+        if isinstance(self._source.dataset, IterableDataset):
+            return plan(), iter(fetcher(self._source, plan, cursor.epoch, self._options()))
+        ahead, passes = tee(plan())
+        self._ahead.batches = self._batches(ahead)
+        return passes, iter(self._fetcher)
+
+    @cached_property
     def _fetcher(self) -> DataLoader[Any]:
         """The user's DataLoader with our batches in place of its own."""
-        source, driver = self._source, self._driven()
-        seed = seed_of(self.seed, driver.epoch, driver.position, self._worker)
+        source = self._source
         return DataLoader(
             source.dataset,
-            batch_sampler=_Batches(self._batches(self._passes())),
-            num_workers=source.num_workers,
+            batch_sampler=self._ahead,
             collate_fn=source.collate_fn,
-            pin_memory=source.pin_memory,
-            timeout=source.timeout,
-            worker_init_fn=source.worker_init_fn,
-            multiprocessing_context=source.multiprocessing_context,
-            generator=torch.Generator().manual_seed(seed),  # leaves the script's own alone
-            prefetch_factor=source.prefetch_factor,
+            **self._options(),
         )
+
+    def _options(self) -> dict[str, Any]:
+        """Of the user's DataLoader, but what it reads."""
+        source = self._source
+        return {
+            "num_workers": source.num_workers,
+            "pin_memory": source.pin_memory,
+            "timeout": source.timeout,
+            "worker_init_fn": source.worker_init_fn,
+            "multiprocessing_context": source.multiprocessing_context,
+            "generator": self._rng,  # leaves the script's own alone
+            "prefetch_factor": source.prefetch_factor,
+        }
 
     def _driven(self) -> Driver:
         if self._driver is None:
@@ -173,11 +224,10 @@ class ElasticLoader:
 class _Batches(Sampler[list[int]]):
     """Lists of indices for one pass through a DataLoader."""
 
-    def __init__(self, batches: Iterator[list[int]]) -> None:
-        self._batches = batches
+    batches: Iterator[list[int]] = iter(())
 
     def __iter__(self) -> Iterator[list[int]]:
-        return self._batches
+        return self.batches
 
 
 def as_loader(source: Dataset[Any] | DataLoader[Any], batch_size: int | None) -> DataLoader[Any]:
@@ -186,15 +236,25 @@ def as_loader(source: Dataset[Any] | DataLoader[Any], batch_size: int | None) ->
     Raises:
         MisuseError: it cannot be read elastically, or its batch size is not known.
     """
+    dataset: Any = source.dataset if isinstance(source, DataLoader) else source
+    iterable = isinstance(dataset, IterableDataset)
+    if iterable and not isinstance(dataset, Positioned):
+        raise MisuseError(
+            "job.loader: an iterable data set has no order to keep, unless it has __len__() and "
+            "seek(epoch, position)"
+        )
+    if not iterable and not hasattr(dataset, "__getitem__"):
+        raise MisuseError(
+            f"job.loader: a {type(dataset).__name__} is no data set: give the data set that it "
+            "reads, whose samples are then shared out over any number of workers"
+        )
     if not isinstance(source, DataLoader):
-        if isinstance(source, IterableDataset):
-            raise MisuseError("job.loader(dataset): an iterable data set has no order to keep")
         if batch_size is None:
             raise MisuseError("job.loader(dataset): give batch_size, the global batch")
-        return DataLoader(source, batch_size=batch_size, shuffle=True)
-    if isinstance(source.dataset, IterableDataset):
-        raise MisuseError("job.loader(loader): an iterable data set has no order to keep")
-    if source.batch_size is None or type(source.batch_sampler) is not BatchSampler:
+        return DataLoader(source, batch_size=batch_size, shuffle=None if iterable else True)
+    batches = source.batch_sampler
+    plain = type(batches) is BatchSampler or _is_torchdatas(batches, BatchSampler)
+    if source.batch_size is None or not plain:
         raise MisuseError("job.loader(loader): a batch_sampler of your own cannot be resized")
     if batch_size is not None and batch_size != source.batch_size:
         raise MisuseError(
@@ -208,8 +268,16 @@ def as_loader(source: Dataset[Any] | DataLoader[Any], batch_size: int | None) ->
 def _is_shuffled(source: DataLoader[Any]) -> bool:
     """Whether the order is random; only plain orders can be kept through a resize."""
     sampler = source.sampler
-    if isinstance(sampler, SequentialSampler):
+    if isinstance(sampler, SequentialSampler) or isinstance(source.dataset, IterableDataset):
         return False
-    if isinstance(sampler, RandomSampler) and not sampler.replacement:
+    random: Any = sampler
+    known = isinstance(sampler, RandomSampler) or _is_torchdatas(sampler, RandomSampler)
+    if known and not random.replacement:
         return True
     raise MisuseError(f"job.loader(loader): a {type(sampler).__name__} cannot be resized")
+
+
+def _is_torchdatas(sampler: object, kind: type) -> bool:
+    """Whether it is what a StatefulDataLoader has in place of torch's sampler of that name."""
+    where, name = type(sampler).__module__, type(sampler).__name__
+    return where.startswith("torchdata.stateful_dataloader.") and name == kind.__name__

@@ -6,10 +6,12 @@ from typing import Any, Protocol, Self, TypeVar
 
 import torch
 from torch import Tensor, nn
+from torch.amp import GradScaler
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 from torch.utils.data import DataLoader, Dataset
 
+from headway.agent.tracking import Tracker
 from headway.core.errors import InvalidInputError
 
 
@@ -30,6 +32,22 @@ class Paced(Protocol):
     def step(self) -> None: ...
 
     def get_last_lr(self) -> list[float | Tensor]: ...
+
+
+class LossScaler(Protocol):
+    """What is left of a GradScaler for the script to call."""
+
+    def scale(self, outputs: Tensor) -> Tensor: ...
+
+    def unscale_(self, optimizer: Optimizer) -> None: ...
+
+    def step(self, optimizer: Optimizer) -> object: ...
+
+    def update(self) -> None: ...
+
+    def get_scale(self) -> float: ...
+
+    def is_enabled(self) -> bool: ...
 
 
 class MisuseError(InvalidInputError):
@@ -58,8 +76,7 @@ class Job(Protocol):
     def last_pass(self) -> bool:
         """Whether this pass ends its step, so that ``optimizer.step()`` really steps.
 
-        Clip gradients only then: ``if job.last_pass: clip_grad_norm_(...)``. With a GradScaler call
-        ``scaler.step(optimizer)`` and ``scaler.update()`` only then, since they unscale in place.
+        Clip gradients only then: ``if job.last_pass: clip_grad_norm_(...)``.
         """
         ...
 
@@ -97,6 +114,20 @@ class Job(Protocol):
         """
         ...
 
+    def scaler(self, scaler: GradScaler, *, name: str = "scaler") -> "LossScaler":
+        """The gradient scaler to use, in every pass and as in any script::
+
+            scaler = job.scaler(torch.amp.GradScaler("cuda"))
+            ...
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+
+        It acts at the last pass of a step, and its scale is in the checkpoint. A step that
+        overflows counts as read, moves nothing, and is neither measured nor heard by the guard.
+        """
+        ...
+
     def lr_scheduler(
         self, scheduler: LRScheduler, *, warmup_steps: int = 0, name: str = "lr_scheduler"
     ) -> "Paced":
@@ -122,12 +153,21 @@ class Job(Protocol):
         """What to iterate: each item is one pass of this worker.
 
         ``batch_size`` is M0, the global batch that the learning rate was tuned for. A DataLoader
-        brings its own, and its order: shuffled or not.
+        brings its own, and its order: shuffled or not. A loader with a state of its own over data
+        without index is made for this worker, with batches of ``job.share(M0)``.
         """
+        ...
+
+    def share(self, batch_size: int) -> int:
+        """What one worker reads of a global batch in one pass, for a loader that batches itself."""
         ...
 
     def state(self, name: str, part: S) -> S:
         """Keep the state of something else (a scheduler, an average) in the checkpoint."""
+        ...
+
+    def tracker(self, tracker: Tracker) -> None:
+        """Tell an experiment tracker how the job is doing, keyed by samples, resizes marked."""
         ...
 
     def epochs(self, count: int) -> Iterator[int]:

@@ -43,6 +43,8 @@ class Outbox:
     job_id: str
     news: News = field(default_factory=News)
     unanswered: AgentReport | None = None
+    stall_s: float | None = None  # of the last resize
+    in_process: bool = False
     _sequence: int = 0
 
     def next(self, phase: AgentPhase, generation: int, message: str = "") -> AgentReport:
@@ -80,6 +82,8 @@ class Outbox:
             changes=self.news.changes,
             epochs=self.news.epochs,
             message=message,
+            stall_s=self.stall_s,
+            in_process=self.in_process,
         )
 
 

@@ -10,26 +10,25 @@ from typing import Any, final
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.parallel import DistributedDataParallel
 
 from headway.agent.context import Context, Flag
-from headway.agent.data import ElasticLoader
 from headway.agent.desk import Desk
 from headway.agent.exchange import EVERY_S, Exchange, Wish
 from headway.agent.job import MisuseError
-from headway.agent.meter import Meter
+from headway.agent.meter import meter_of
 from headway.agent.optimizer import ScaledOptimizer
 from headway.agent.plan import Cursor, Pass, Split
-from headway.agent.records import check_log, record
+from headway.agent.records import check_log, opening, record
 from headway.agent.saving import Saver
+from headway.agent.stateful import AnyLoader
 from headway.agent.steering import Steering, Turn
-from headway.agent.tuner import Tuner
+from headway.agent.stride import Stride
+from headway.agent.switch import movable, stop
+from headway.agent.synchronised import AnyReplica
+from headway.agent.tuner import tuner_of
 from headway.core.model.lr import LearningRateScale, steps_at_initial
-from headway.core.types import ChangeCode
-from headway.protocol.environment import YIELDED
-from headway.protocol.messages import EpochCount
 
-MOST_STEPS = 256  # between two exchanges
+FLAG_S = 0.05  # between two looks at the flag, about
 
 
 @final
@@ -39,45 +38,37 @@ class Loop:
     def __init__(
         self, context: Context, saver: Saver, exchange: Exchange, checkpoint_every_s: float
     ) -> None:
-        orders, contract = context.orders, context.orders.batch
-        self.context = context
         self.saver = saver
-        self.cursor = Cursor(**(saver.saved("cursor") or {}))
-        self.meter = Meter(
-            workers=context.workers,
-            nodes=context.nodes,
-            initial_batch_size=contract.initial_batch_size,
-            halves=contract.adapts and orders.adapts,
-            gpu_type=context.gpu_type,
-        )
-        self.tuner = Tuner(
-            contract,
-            tunes=orders.adapts,
-            workers=context.workers,
-            nodes=context.nodes,
-            clock=time.perf_counter,
-            gpu_type=context.gpu_type,
-            throughput=context.throughput,
-        )
-        self.loader: ElasticLoader | None = None
+        self.exchange = exchange
+        self.loader: AnyLoader | None = None
         self.optimizers: list[ScaledOptimizer] = []
-        self.replicas: list[DistributedDataParallel] = []
-        self._exchange = exchange
-        self._flag = Flag(context.flag, orders.generation)
+        self.replicas: list[AnyReplica] = []
+        self.meter = meter_of(context)
+        self.desk = Desk(context, saver.folder)
+        self._flag = Flag(context.flag, context.orders.generation)
         self._checkpoint_every_s = checkpoint_every_s
         self._saved_s = time.perf_counter()
+        self.enter(context)
+
+    def enter(self, context: Context) -> None:
+        """Be a worker of this generation: with what the last one chose, as far as it fits."""
+        saved = self.saver.saved("loop")
+        self.context = context
+        self.cursor = Cursor(**(self.saver.saved("cursor") or {}))
+        self.desk.enter(context, self.cursor.samples)
+        self.meter = meter_of(context, self.meter.probe)
+        self.tuner = tuner_of(context, time.perf_counter)
+        self._flag.enter(context.orders.generation)
         self._pass: Pass | None = None
         self._made: list[Pass] = []  # this worker's passes of the present step
         self._stepped = False  # job.step was called in this pass
+        self.last_pass = True  # or between steps
+        self._accumulates = True  # as far as optimizers and replicas were told
         self._until_exchange = 1
+        self._flag_every = 1  # steps of a worker alone between two looks at the flag
         self._exchanged_samples = self.cursor.samples
-        self.steering = Steering(orders, context.workers, self.tuner, self.meter)
-        self._resume()
-        self.desk = Desk(context, saver.folder)
-
-    def _resume(self) -> None:
-        """What the last generation measured and chose, as far as it fits this allocation."""
-        saved = self.saver.saved("loop")
+        self.steering = Steering(context.orders, context.workers, self.tuner, self.meter)
+        self._stride = Stride(time.perf_counter, self.meter, self.steering)
         if saved is not None:
             self.meter.load_state_dict(saved["meter"])
             self.tuner.load_state_dict(saved["fit"])
@@ -88,18 +79,12 @@ class Loop:
         saved, now = self.saver.saved("loop"), self.steering.course
         if self.optimizers and self.loader is not None:
             check_log(self.context.orders.batch.replay, self.steering.rule, self.loader.seed)
-        if saved is None:
-            self._changed(now.split, Turn(now, ChangeCode.BEGAN, "the training begins"))
-            return
-        old = Split(saved["batch_size"], saved["workers"], saved["batch_per_gpu"])
-        self.desk.metric = saved["metric"]
-        if self.context.first and self.desk.logged_samples() > self.cursor.samples:
-            self._changed(
-                old, Turn(now, ChangeCode.CHECKPOINT, "training goes on from a checkpoint")
-            )
-        elif old != now.split:
-            self._changed(old, Turn(now, ChangeCode.ALLOCATION, "another allocation"))
-        self._look_for_better()
+        back = self.context.first and self.desk.logged_samples() > self.cursor.samples
+        for old, turn in opening(saved, now, back=back):
+            self._changed(old, turn)
+        if saved is not None:
+            self.desk.metric = saved["metric"]
+            self._look_for_better()
 
     # what loader and optimizers ask
 
@@ -113,92 +98,108 @@ class Loop:
 
     @property
     def steps(self) -> int:
-        return self.meter.steps
-
-    @property
-    def epoch(self) -> int:
-        return self.cursor.epoch
-
-    @property
-    def position(self) -> int:
-        return self.cursor.position
-
-    @property
-    def last_pass(self) -> bool:
-        return self._pass is None or self._pass.last
+        return self.meter.steps + len(self._stride.laps_s)
 
     def scale(self) -> LearningRateScale:
         """For the present step, or the next one between steps."""
+        if self._stride.on:
+            return self._stride.scale
         size = self.split.batch_size if self._pass is None else self._pass.step_size
         return self.steering.scale(size)
 
     def schedule_steps(self) -> int:
         """Where a learning-rate schedule that was written for M0 should be by now."""
-        samples = 0 if self.loader is None else self.loader.samples
         return steps_at_initial(
             self.cursor.progress_examples,
-            epoch_samples=max(samples, 1),
+            epoch_samples=max(self._epoch_samples or 1, 1),
             initial_batch_size=self.context.orders.batch.initial_batch_size,
         )
 
-    # the course of an epoch
-
     def begin_pass(self, one: Pass) -> None:
         """The loader hands out a pass."""
+        self._pass, self._stepped = one, False
+        if self._stride.begin(one):
+            return
+        self._settle()
         if one.index == 0:
             self._made = []
-        self._pass, self._stepped = one, False
-        for optimizer in self.optimizers:
-            optimizer.begin_pass(one.index)
-        for replica in self.replicas:
-            replica.require_backward_grad_sync = one.last
+        self.last_pass = one.last
+        if one.passes > 1 or self._accumulates:
+            self._accumulates = one.passes > 1
+            for optimizer in self.optimizers:
+                optimizer.begin_pass(one.index)
+            for replica in self.replicas:
+                replica.synchronises_at(one.last)
         self.meter.begin_pass(one)
 
     def step(self, loss: Tensor | float | None) -> None:
         """The script is done with a pass; after the last one the step is made."""
         if self._pass is None or self._stepped or self.loader is None:
             raise MisuseError("job.step(): call it once for each batch of job.loader")
-        one, cursor = self._pass, self.cursor
+        one, stride = self._pass, self._stride
         self._stepped = True
+        if stride.on:
+            heard = stride.heard()
+            if heard:
+                self.desk.hear_loss(loss)
+            if heard or self.desk.overflowing:
+                self.desk.end_step()
+            self.cursor.move(stride.size, stride.worth)
+            return
         self._made.append(one)
         if one.samples:
             self.desk.hear_loss(loss)
-        if not one.last:
-            return
-        self.loader.made(self._made)
-        cursor.position += one.step_size
-        cursor.samples += one.step_size
-        cursor.progress_examples += self.steering.worth(one.step_size)
+        if self.last_pass:
+            self.desk.end_step()
+            self.loader.made(self._made)
+            self.cursor.move(one.step_size, self.steering.worth(one.step_size))
 
-    def end_pass(self, one: Pass) -> None:
-        """The script asks for the next pass."""
+    def end_pass(self, one: Pass) -> bool:
+        """The script asks for the next pass: has what follows another shape?"""
         if not self._stepped:
             raise MisuseError("job.step(loss=...) is missing at the end of the loop over batches")
-        self.meter.end_pass(one)
-        if not one.last:
-            return
-        self.meter.end_step(one)
-        self._pass = None
-        old = self.split
-        self._changed(old, self.steering.after_step(self.cursor.samples))
-        self._until_exchange -= 1
-        alone = self.context.workers == 1
-        if self._until_exchange <= 0 or (alone and self._flag.raised()):
+        if self._stride.on:
+            self._pass = None
+            if self._stride.end():
+                return False
+            self._settle()
+        else:
+            self.meter.end_pass(one)
+            if not self.last_pass:
+                return False
+            self._pass = None
+            self.steering.steps_since_turn += 1
+            self._until_exchange -= 1
+        return self._after_step()
+
+    def _settle(self) -> None:
+        """Add up the plain steps that were made."""
+        read, steps = self._stride.settle()
+        if read and self.loader is not None:
+            self.loader.read(self.cursor.position - read, self.cursor.position)
+        self._until_exchange -= steps
+
+    def _after_step(self) -> bool:
+        before, context = self.steering.course, self.context
+        self._changed(before.split, self.steering.after_step(self.cursor.samples))
+        if self._until_exchange <= 0 or (context.workers == 1 and self._flag.raised()):
             self._boundary()
+        if self.context.workers == 1 and not self._accumulates:
+            most = min(self._until_exchange, self._flag_every)
+            self._stride.look_ahead(self.cursor.samples, most)
+        after = self.steering.course
+        return self.context is not context or after.differs_from(before)
 
     def end_epoch(self) -> None:
         """Every sample of the epoch is read: count how often."""
-        if self.loader is None:
-            return
-        total = self._exchange.summed(torch.from_numpy(self.loader.counts)).numpy()
-        least, most = self.loader.read_range(total)
-        samples = self.loader.samples
-        self.saver.epochs.append(
-            EpochCount(epoch=self.epoch, samples=samples, read_least=least, read_most=most)
-        )
+        self._settle()
+        if self.loader is not None:
+            total = self.exchange.summed(torch.from_numpy(self.loader.counts)).numpy()
+            self.saver.epochs.append(self.loader.epoch_count(total))
 
     def next_epoch(self) -> None:
         """Leave an epoch; a rule looks at what was measured in it."""
+        self._settle()
         old = self.split
         self._changed(old, self.steering.after_epoch(self.cursor.samples))
         self.cursor.epoch += 1
@@ -206,17 +207,25 @@ class Loop:
         if self.loader is not None:
             self.loader.counts[:] = 0
 
-    def save(self) -> None:
-        """A collective: checkpoint now."""
-        counts = np.zeros(0, dtype=np.int32) if self.loader is None else self.loader.counts
-        safe = self.saver.save({"cursor": asdict(self.cursor), "loop": self._state()}, counts)
+    def save(self, *, wait: bool = True) -> None:
+        """A collective: checkpoint now; without ``wait`` it is safe a little later."""
+        self.desk.saved(self.saver.save(self.gather(), wait=wait))
         self._saved_s = time.perf_counter()
-        self.desk.saved(safe)
+
+    def gather(self) -> dict[str, Any]:
+        """A collective: all of a checkpoint but the registered parts."""
+        self._settle()
+        counts = np.zeros(0, dtype=np.int32) if self.loader is None else self.loader.counts
+        measured = {"meter": self.meter.state_dict(), "fit": self.tuner.state_dict()}
+        loop = {**measured, "metric": self.desk.metric, **self.steering.state_dict()}
+        return self.saver.gather({"cursor": asdict(self.cursor), "loop": loop}, counts)
 
     def leave(self) -> None:
         """Nothing more is to be said or done together."""
         self.desk.close()
-        self._exchange.leave()
+        for replica in self.replicas:
+            replica.part()
+        self.exchange.leave()
 
     def report(self) -> None:
         """Worker 0 says how the job is doing, whether or not a report is due."""
@@ -229,42 +238,45 @@ class Loop:
 
     def _boundary(self) -> None:
         sums = [*self.meter.sums(), *self.desk.take_loss()]
-        agreed = self._exchange.agree(stop=self._flag.raised(), wish=self._wish(), sums=sums)
+        agreed = self.exchange.agree(stop=self._flag.raised(), wish=self._wish(), sums=sums)
         *norms, loss, losses = agreed.sums
         self.meter.add(norms)
         wish = agreed.wish
         self._until_exchange, self.meter.every = wish.exchange_every, wish.measure_every
-        self.desk.stepped()
+        self._flag_every = self.meter.steps_in(FLAG_S)
+        self.desk.stepped(lambda: movable(self))
         old, samples = self.split, self.cursor.samples
         chosen = Split(wish.batch_size, self.context.workers, wish.batch_per_gpu)
         mean = loss / losses if losses else None
         examples, self._exchanged_samples = samples - self._exchanged_samples, samples
         self._changed(old, self.steering.at_exchange(samples, chosen, mean, examples))
         if agreed.stop:
-            self.save()
-            self.leave()
-            raise SystemExit(YIELDED)
-        if wish.save:
-            self.save()
+            stop(self, self._flag.wanted())
+        elif wish.save:
+            self.save(wait=False)
+        elif not self.saver.writes:
+            self.desk.saved(self.saver.settled())
         if self.desk.due():
             self.report()
 
     def _wish(self) -> Wish:
         """What worker 0 wants next; the others are not asked."""
-        split = self.steering.chosen()
-        step_s = self.meter.step_s
+        split, since_s = self.steering.chosen(), time.perf_counter() - self._saved_s
         return Wish(
             batch_size=split.batch_size,
             batch_per_gpu=split.batch_per_gpu,
-            exchange_every=int(min(max(EVERY_S / step_s, 1), MOST_STEPS)) if step_s else 1,
+            exchange_every=self.meter.steps_in(EVERY_S),
             measure_every=self.meter.wanted_every(),
-            save=time.perf_counter() - self._saved_s >= self._checkpoint_every_s,
+            save=since_s >= self._checkpoint_every_s and not self.saver.writes,
         )
 
     def _look_for_better(self) -> None:
         if self.context.first:
-            samples = None if self.loader is None else self.loader.samples
-            self.steering.look_for_better(self.cursor.samples, samples)
+            self.steering.look_for_better(self.cursor.samples, self._epoch_samples)
+
+    @property
+    def _epoch_samples(self) -> int | None:
+        return None if self.loader is None else self.loader.samples
 
     def _changed(self, old: Split, turn: Turn | None) -> None:
         """A turn was taken: measure anew what has another shape, and write it down."""
@@ -273,23 +285,16 @@ class Loop:
         step_s, steering = self.meter.step_s, self.steering
         if turn.course.split != old:
             self.meter.restart()
-        change = record(
-            turn,
-            old,
-            self.cursor,
-            rule=steering.rule,
-            scale=steering.scale(turn.course.split.batch_size),
-            optimizer=self.optimizers[0] if self.optimizers else None,
-            noise_scale_error=self.meter.noise.error(),
-            measured_per_s=steering.worth(old.batch_size) / step_s if step_s else None,
-            seed=None if self.loader is None else self.loader.seed,
+        optimizer = self.optimizers[0] if self.optimizers else None
+        self.desk.changed(
+            record(
+                turn,
+                old,
+                self.cursor,
+                steering=steering,
+                optimizer=optimizer,
+                noise_scale_error=self.meter.noise.error(),
+                measured_per_s=steering.worth(old.batch_size) / step_s if step_s else None,
+                seed=None if self.loader is None else self.loader.seed,
+            )
         )
-        self.desk.changed(change)
-
-    def _state(self) -> dict[str, Any]:
-        return {
-            "meter": self.meter.state_dict(),
-            "fit": self.tuner.state_dict(),
-            "metric": self.desk.metric,
-            **self.steering.state_dict(),
-        }

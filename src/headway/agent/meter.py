@@ -7,12 +7,14 @@ from typing import Any, final
 
 import torch
 
+from headway.agent.context import Context
 from headway.agent.noise import HORIZON, NoiseScale
 from headway.agent.plan import Pass
 from headway.agent.probe import GradientProbe, Measured
 from headway.agent.timing import History, Shape, Stopwatch
 
-MEASURE_SHARE = 0.01  # of the time that measuring the noise scale may take
+MOST_STEPS = 256  # between two exchanges
+MEASURE_SHARE = 0.005  # of the time that measuring the noise scale may take
 EARLY_SHARE = 0.05  # while there is little to go by
 # of a step, which another start of forward and backward costs: a difference of two noisy times may
 # say less than nothing, and every other step would be halved
@@ -54,11 +56,14 @@ class Meter:
         initial_batch_size: int,
         halves: bool,
         gpu_type: str | None = None,
+        probe: GradientProbe | None = None,
     ) -> None:
-        self.probe = GradientProbe(workers)
+        """``probe``: of the same worker when it was one of others."""
+        self.probe = probe or GradientProbe(workers)
+        self.probe.enter(workers)
         self.noise = NoiseScale(horizon_examples=HORIZON * initial_batch_size)
-        self.history = History()
         self.every = _APART_AT_FIRST  # one step in so many is measured; agreed among the workers
+        self.history = History()
         self.step_s: float | None = None
         self._workers = workers
         self._halves = halves and workers == 1
@@ -99,9 +104,31 @@ class Meter:
 
     def end_pass(self, one: Pass) -> None:
         self._watch.end_pass(last=one.last)
+        if one.last:
+            self._end_step(one)
 
-    def end_step(self, one: Pass) -> None:
-        """After the last pass of a step."""
+    def plain_ahead(self) -> int:
+        """Steps of one pass that a worker alone may make from here on without a word to the meter
+        before the last: those that are not measured."""
+        turn = self.steps % self.every
+        if self._workers > 1 or turn < 2:  # two steps in a row where differences are taken
+            return 0
+        return min(self.every - turn, self._watch.untimed_ahead())
+
+    def begin_plain(self) -> None:
+        """Such steps follow."""
+        self.probe.rest()
+
+    def passed(self, step_size: int, laps_s: list[float]) -> None:
+        """So long took each of the plain steps that were made."""
+        self.steps += len(laps_s)
+        timed_s = self._watch.passed(laps_s)
+        for lap_s in timed_s:
+            self.step_s = _smoothed(self.step_s, lap_s)
+        shape = Shape(self._workers, self._nodes, step_size, 0, self._gpu_type)
+        self.history.add_all(shape, zip(timed_s, timed_s, strict=True))
+
+    def _end_step(self, one: Pass) -> None:
         self.probe.end_step()
         self.steps += 1
         taken = self._watch.step(
@@ -148,6 +175,10 @@ class Meter:
         """One step in so many is made in two passes, where nothing else tells the noise."""
         return self.every if self._halves else 0
 
+    def steps_in(self, seconds: float) -> int:
+        """At least one, and not endlessly many."""
+        return int(min(max(seconds / self.step_s, 1), MOST_STEPS)) if self.step_s else 1
+
     def wanted_every(self) -> int:
         """So many steps apart that measuring stays within its share of the time; at least two, so
         that no step is in two pairs, which would not be independent."""
@@ -179,6 +210,19 @@ class Meter:
         self.history.load_state_dict(state["timing"])
         self.steps = state["steps"]  # so that the same steps are halved as without a restart
         self._squared_norm = Mean(**state["squared_norm"])
+
+
+def meter_of(context: Context, probe: GradientProbe | None = None) -> Meter:
+    """For a worker that was told all this; ``probe``: of the same worker among others."""
+    orders = context.orders
+    return Meter(
+        workers=context.workers,
+        nodes=context.nodes,
+        initial_batch_size=orders.batch.initial_batch_size,
+        halves=orders.batch.adapts,
+        gpu_type=context.gpu_type,
+        probe=probe,
+    )
 
 
 def _smoothed(average: float | None, value: float) -> float:

@@ -46,9 +46,16 @@ class Norms:
         return apart, apart / 4 + product / 2
 
 
+def added(parts: list[Tensor], device: torch.device) -> Tensor:
+    """Their sum, on one device; copies between devices do not make the host wait."""
+    together = [part.to(device, non_blocking=True) for part in parts]
+    return torch.stack(together).sum() if together else torch.zeros((), device=device)
+
+
 def untouched_rows(gradient: Tensor) -> Tensor:
     """Share of the rows of an embedding that no sample of the step has looked up."""
-    return (gradient == 0).all(dim=-1).float().mean()
+    untouched = (gradient == 0).all(dim=-1).float()
+    return untouched.mean() if untouched.numel() else untouched.sum()
 
 
 def _parts(flat: Tensor) -> Iterator[slice]:

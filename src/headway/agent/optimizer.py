@@ -10,6 +10,7 @@ from torch.optim import Optimizer
 from torch.utils.hooks import RemovableHandle
 
 from headway.agent.job import MisuseError
+from headway.agent.sharding import cut_like_parameters
 from headway.core.model.lr import MOST_FORGETTING, LearningRateScale
 
 UNSCALED = LearningRateScale()
@@ -38,6 +39,8 @@ class ScaledOptimizer(Optimizer):
         self.inner = inner
         self._turn = turn
         self._may_zero = True
+        self._made = False  # the step that ``stepped_by`` asked for
+        self._scaler_known = False
         self._share_state()
 
     def begin_pass(self, index: int) -> None:
@@ -48,8 +51,8 @@ class ScaledOptimizer(Optimizer):
         """Step at the last pass of a step; before that, remember that gradients accumulate."""
         if closure is not None:
             raise MisuseError("optimizer.step(closure): an optimizer with a closure cannot resize")
-        self._may_zero = self._turn.last_pass
-        if not self._turn.last_pass:
+        self._may_zero = self._made = self._turn.last_pass
+        if not self._made:
             return
         scale = self._turn.scale()
         if scale == UNSCALED:
@@ -57,6 +60,25 @@ class ScaledOptimizer(Optimizer):
             return
         with _scaled(self.inner.param_groups, scale):
             self.inner.step()
+
+    def stepped_by(self, scaler_step: Callable[[Optimizer], object]) -> bool:
+        """Let a GradScaler step at a last pass: whether it did, for it skips what overflowed."""
+        self._made, self._may_zero = False, True
+        self._scaler_known = True
+        try:
+            scaler_step(self)
+        finally:
+            self._scaler_known = False
+        return self._made
+
+    @property
+    def _step_supports_amp_scaling(self) -> bool:
+        """Every GradScaler asks before it steps; one that the job does not know goes wrong."""
+        if not self._scaler_known:
+            raise MisuseError(
+                "a GradScaler is not known to the job: scaler = job.scaler(GradScaler(...))"
+            )
+        return False
 
     # torch would wrap it for its profiler and for step hooks, as it does the inner one's already
     step.hooked = True  # type: ignore[attr-defined]
@@ -85,7 +107,7 @@ class ScaledOptimizer(Optimizer):
         return self.inner.state_dict()
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        self.inner.load_state_dict(state_dict)
+        self.inner.load_state_dict(cut_like_parameters(state_dict, self.inner))
         self._share_state()
 
     def _share_state(self) -> None:

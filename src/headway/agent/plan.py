@@ -22,6 +22,9 @@ def epoch_order(
     return np.random.default_rng([seed, epoch]).permutation(samples).astype(np.int64)
 
 
+_AT_ONCE = 32  # steps; ready code that runs in a row takes a fraction of what it takes in between
+
+
 @dataclass(frozen=True, slots=True)
 class Split:
     """How a step is shared out: M samples over K workers, at most m of them in a pass."""
@@ -71,6 +74,12 @@ class Cursor:
     progress_examples: float = 0.0  # scale-invariant
     total_examples: float = 0.0  # to do; 0 while it is not known
 
+    def move(self, samples: int, worth: float) -> None:
+        """A step was made with these samples."""
+        self.position += samples
+        self.samples += samples
+        self.progress_examples += worth
+
 
 def part(start: int, stop: int, parts: int, index: int) -> tuple[int, int]:
     """The index-th of ``parts`` pieces whose sizes differ by at most one, the larger ones first."""
@@ -92,16 +101,33 @@ def passes_from(
     ``halve_every``: one step in so many that needs one pass is made in two; ``step`` counts them.
     """
     while position < samples:
-        end = min(position + split.batch_size, samples)
-        mine = part(position, end, split.workers, worker)
-        passes = split.passes(end - position)
-        halved = halve_every > 0 and step % halve_every == 0 and passes == 1 < end - position
-        passes = 2 if halved else passes
-        for index in range(passes):
-            start, stop = part(*mine, passes, index)
-            yield Pass(position, end - position, index, passes, start, stop, halved)
-        position = end
-        step += 1
+        made = []
+        for _ in range(_AT_ONCE):
+            size = min(split.batch_size, samples - position)
+            halves = halve_every > 0 and step % halve_every == 0
+            passes, halved, shares = _shares(size, split, worker, halves)
+            for index, (start, stop) in enumerate(shares):
+                made.append(
+                    Pass(position, size, index, passes, position + start, position + stop, halved)
+                )
+            position += size
+            step += 1
+            if position >= samples:
+                break
+        yield from made
+
+
+@lru_cache(maxsize=256)
+def _shares(
+    size: int, split: Split, worker: int, halves: bool
+) -> tuple[int, bool, tuple[tuple[int, int], ...]]:
+    """Passes of a step of so many samples, whether it is halved, and what a worker reads in each,
+    counted from where the step starts."""
+    passes = split.passes(size)
+    halved = halves and passes == 1 < size
+    passes = 2 if halved else passes
+    mine = part(0, size, split.workers, worker)
+    return passes, halved, tuple(part(*mine, passes, index) for index in range(passes))
 
 
 @lru_cache(maxsize=256)

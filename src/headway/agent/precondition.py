@@ -13,6 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from headway.agent.sharding import local
+
 RARE = 0.1  # of the root mean square of sqrt(v) in a tensor
 SETTLED_STEPS = 10  # before that a second moment is no preconditioner
 _SECOND_MOMENTS = ("max_exp_avg_sq", "exp_avg_sq", "sum", "square_avg")
@@ -69,7 +71,7 @@ class Preconditioners:
         state = optimizer.state.get(parameter)
         if not state:
             nothing = torch.full((), torch.nan)
-            return Divisor(torch.zeros_like(parameter).flatten(), nothing, 1.0, 0.0)
+            return Divisor(torch.zeros_like(local(parameter)).flatten(), nothing, 1.0, 0.0)
         name = next((name for name in _SECOND_MOMENTS if name in state), None)
         if name is None or "acc_delta" in state:
             self.unknown = True
@@ -80,9 +82,9 @@ class Preconditioners:
 
 
 def _squares(name: str, state: Mapping[str, Any]) -> Tensor:
-    squares: Tensor = state[name]
+    squares = local(state[name])
     if state.get("grad_avg") is not None:  # RMSprop, centered
-        squares = squares - state["grad_avg"].square()
+        squares = squares - local(state["grad_avg"]).square()
     return squares.flatten()
 
 

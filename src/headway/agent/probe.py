@@ -6,7 +6,7 @@ so both are measured as they are. In a step that is not measured a hook does nex
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import torch
@@ -15,9 +15,17 @@ from torch.optim import Optimizer
 from torch.utils.hooks import RemovableHandle
 
 from headway.agent.noise import Pair
-from headway.agent.norms import Norms, untouched_rows
+from headway.agent.norms import Norms, added, untouched_rows
 from headway.agent.plan import Pass, micro_batches
 from headway.agent.precondition import Preconditioners
+from headway.agent.sharding import (
+    WholeGradients,
+    check_hooked,
+    is_sharded,
+    local,
+    own_part,
+    shards,
+)
 from headway.agent.toll import toll
 
 
@@ -70,12 +78,25 @@ class GradientProbe:
         self._kept: dict[int, Tensor] = {}  # last step's gradients, in memory that is used again
         self._kept_size = 0  # of that step; 0: nothing is kept
         self._pending: list[Measured] = []
+        self._sharded = False
+        self._hooked: set[int] = set()  # sharded parameters whose whole gradients were seen
+        self._passes_read = 0  # of this worker, in this step
+        self._factor: Callable[[torch.device], Tensor] | None = None
+        self._scale: Tensor | None = None  # of the loss, in the measured step
+
+    def scaled_by(self, factor: Callable[[torch.device], Tensor]) -> None:
+        """Gradients are so many times as large as they are: a GradScaler multiplies the loss."""
+        self._factor = factor
 
     def watch_model(self, model: nn.Module) -> None:
         """Watch what is trainable in it, and know its embeddings."""
         tables = (m.weight for m in model.modules() if isinstance(m, _EMBEDDINGS))
         self._embeddings |= {id(table) for table in tables}
         self.watch(model.parameters())
+        if is_sharded(model):
+            indices = {id(parameter): index for index, parameter in enumerate(self._watched)}
+            WholeGradients(model, lambda shard: self._on(indices[id(shard)]))
+            self._sharded = True
 
     def watch(self, parameters: Iterable[nn.Parameter]) -> None:
         """Watch what is trainable and not watched yet."""
@@ -102,9 +123,12 @@ class GradientProbe:
         self._weight = self._workers * one.samples / one.step_size
         if one.index == 0:
             self._measuring, self._chained, self._examples = measured, chained, examples
+            self._passes_read = 0
             if measured:
                 self._small, self._whole, self._spoiled = [], None, False
                 self._preconditioners.refresh()
+                self._rescale()
+        self._passes_read += one.samples > 0
         if self._measuring:
             self._seen.clear()
             self._backward = -1
@@ -113,6 +137,11 @@ class GradientProbe:
         else:
             self._unhook()
 
+    def rest(self) -> None:
+        """Steps follow that a worker alone makes in one pass, and none of them is measured."""
+        self._measuring, self._weight = False, 1.0
+        self._unhook()
+
     def end_step(self) -> None:
         """Keep what was measured; every worker keeps as many, spoiled ones as NaN."""
         if not self._measuring or self._differences:
@@ -120,19 +149,43 @@ class GradientProbe:
         one = self._pass
         passes, small_size = micro_batches(one.step_size, self._workers, one.passes)
         lost = torch.full((), torch.nan, device=self._device)
-        small = _added(self._small, self._device)
+        small = added(self._small, self._device)
+        if self._sharded:  # each worker has measured its own part, in its own passes
+            small = small * (passes / self._passes_read) if self._passes_read else lost
         whole = (lost, lost) if self._whole is None or self._spoiled else self._whole
         size = float(one.step_size)
-        self._pending.append(Measured(small, *whole, passes, small_size, size, self._examples))
+        self._keep(Measured(small, *whole, passes, small_size, size, self._examples))
 
     def take(self) -> list[Measured]:
         """What was measured since this was last called."""
         taken, self._pending = self._pending, []
         return taken
 
+    def enter(self, workers: int) -> None:
+        """Be one of so many from now on; what was measured among others counts no more."""
+        self._workers = workers
+        self._pending = []
+        self._unhook()
+        self.forget_previous()
+
     def forget_previous(self) -> None:
         """The gradient kept for the differenced estimator is of another kind of step."""
         self._kept_size = 0
+
+    def _keep(self, one: Measured) -> None:
+        if self._scale is not None:
+            square = self._scale.square()
+            one = replace(one, small=one.small / square, big=one.big / square)
+        self._pending.append(one)
+
+    def _rescale(self) -> None:
+        """Bring the gradients that are kept to the present scale of the loss."""
+        if self._factor is None:
+            return
+        before, self._scale = self._scale, self._factor(self._device)
+        if before is not None and self._kept_size:
+            for kept in self._kept.values():
+                kept.mul_((self._scale / before).to(kept.device))
 
     @property
     def _differences(self) -> bool:
@@ -147,6 +200,7 @@ class GradientProbe:
             self._hooks = [
                 parameter.register_hook(self._on(index))  # type: ignore[no-untyped-call]
                 for index, parameter in enumerate(self._watched)
+                if not is_sharded(parameter)
             ]
 
     def _unhook(self) -> None:
@@ -172,7 +226,7 @@ class GradientProbe:
         if index in self._seen:
             self._spoiled = True  # several backward passes: no single one is the gradient
         elif self._pass.samples and not self._differences and not gradient.is_sparse:
-            self._small.append(self._norms.squared(self._watched[index], gradient))
+            self._small.append(self._squared(self._watched[index], gradient))
         self._seen.add(index)
         running = torch._C._current_graph_task_id()
         if self._pass.last and running != self._backward:
@@ -180,15 +234,27 @@ class GradientProbe:
             _call_after_backward(self._whole_gradient, later=self._workers > 1)
         self.toll.end()
 
+    def _squared(self, parameter: nn.Parameter, gradient: Tensor) -> Tensor:
+        """|P g|^2 of a pass. Of a sharded model each worker takes the part whose P it has: the
+        gradients of all workers are alike, so the parts add up to what one would give."""
+        if not self._sharded:
+            return self._norms.squared(parameter, gradient)
+        copies = self._workers / shards(parameter)
+        return self._norms.squared(parameter, own_part(parameter, gradient)) / copies
+
     def _whole_gradient(self) -> None:
         """After backward, and after DDP has reduced: nobody has clipped yet."""
         self.toll.begin()
-        gradients = [(p, p.grad) for p in self._watched if p.grad is not None]
+        if self._sharded:
+            self._hooked |= self._seen
+            check_hooked(self._watched, self._hooked)
+        gradients = [(p, local(p.grad)) for p in self._watched if p.grad is not None]
         dense = [(p, gradient) for p, gradient in gradients if not gradient.is_sparse]
         if self._differences:
             self._difference(dense, partly=len(dense) < len(gradients))
         elif dense:
-            whole = _added([self._norms.squared(*one) for one in dense], self._device)
+            norms = [self._norms.squared(*one) * shards(one[0]) for one in dense]
+            whole = added(norms, self._device)
             self._whole = whole, self._doubt(dense, partly=len(dense) < len(gradients))
         self.toll.end()
 
@@ -197,11 +263,11 @@ class GradientProbe:
         size, kept = self._pass.step_size, self._kept
         if self._kept_size == size and kept.keys() == {id(p) for p, _ in dense}:
             parts = [self._norms.pair(p, new, kept[id(p)]) for p, new in dense]
-            small, big = (_added(list(part), self._device) for part in zip(*parts, strict=True))
+            small, big = (added(list(part), self._device) for part in zip(*parts, strict=True))
             if not self._spoiled:
                 doubt = self._doubt(dense, partly=partly)
                 both = 2.0 * size
-                self._pending.append(Measured(small, big, doubt, 2, size, both, self._examples))
+                self._keep(Measured(small, big, doubt, 2, size, both, self._examples))
         self._kept_size = size if self._chained and dense else 0
         if self._kept_size:
             self._kept = {id(p): _copied(new, kept.get(id(p))) for p, new in dense}
@@ -224,12 +290,6 @@ def _copied(gradient: Tensor, into: Tensor | None) -> Tensor:
     if into is None or not fits or into.device != gradient.device:
         return gradient.detach().clone()
     return into.copy_(gradient.detach())
-
-
-def _added(parts: list[Tensor], device: torch.device) -> Tensor:
-    """Their sum, on one device; copies between devices do not make the host wait."""
-    together = [part.to(device, non_blocking=True) for part in parts]
-    return torch.stack(together).sum() if together else torch.zeros((), device=device)
 
 
 def _call_after_backward(callback: Callable[[], None], *, later: bool) -> None:

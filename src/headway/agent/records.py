@@ -1,18 +1,18 @@
 """The records of the decision log: what a turn of the batch means, in numbers."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
-from typing import Protocol
+from typing import Any, Protocol
 
 from torch import Tensor
 from torch.optim import Optimizer
 
 from headway.agent.job import MisuseError
 from headway.agent.plan import Split
-from headway.agent.steering import Turn
+from headway.agent.steering import Course, Steering, Turn
 from headway.core.model.lr import LearningRateScale, LrRule
-from headway.core.types import BatchChange
+from headway.core.types import BatchChange, ChangeCode
 
 
 class Place(Protocol):
@@ -27,15 +27,15 @@ def record(
     old: Split,
     at: Place,
     *,
-    rule: LrRule,
-    scale: LearningRateScale,
+    steering: Steering,
     optimizer: Optimizer | None,
     noise_scale_error: float | None,
     measured_per_s: float | None,
     seed: int | None,
 ) -> BatchChange:
     """The record of a turn that was just taken."""
-    split = turn.course.split
+    split, rule = turn.course.split, steering.rule
+    scale = steering.scale(split.batch_size)
     group = {} if optimizer is None else optimizer.param_groups[0]
     return BatchChange(
         samples=at.samples,
@@ -62,6 +62,23 @@ def record(
         version=_version(),
         at_s=time.time(),
     )
+
+
+def opening(
+    saved: Mapping[str, Any] | None, now: Course, *, back: bool
+) -> Iterator[tuple[Split, Turn]]:
+    """The turn with which a generation begins, and what was before; nothing if all is as it was.
+
+    ``back``: the log knows more than what was saved.
+    """
+    if saved is None:
+        yield now.split, Turn(now, ChangeCode.BEGAN, "the training begins")
+        return
+    old = Split(saved["batch_size"], saved["workers"], saved["batch_per_gpu"])
+    if back:
+        yield old, Turn(now, ChangeCode.CHECKPOINT, "training goes on from a checkpoint")
+    elif old != now.split:
+        yield old, Turn(now, ChangeCode.ALLOCATION, "another allocation")
 
 
 def check_log(log: Sequence[BatchChange], rule: LrRule, seed: int) -> None:

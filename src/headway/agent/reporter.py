@@ -2,15 +2,19 @@
 
 import os
 import select
+import warnings
+from collections.abc import Callable
 from dataclasses import fields, replace
 from math import isfinite
 from typing import Any, TypeVar, final
 
+from headway.agent.tracking import Run, Tracker
 from headway.core.errors import InvalidInputError
 from headway.core.types import BatchChange, JobReport
 from headway.protocol.messages import WorkerNews, decode_news, encode
 
 R = TypeVar("R", JobReport, BatchChange)
+A = TypeVar("A")
 _MOST_WAITING = 1 << 20  # bytes kept for an agent that does not read
 
 
@@ -58,6 +62,49 @@ class Reporter:
             del self._waiting[:written]
         except BlockingIOError:
             return
+
+
+@final
+class Trackers:
+    """The owner's trackers. One that fails is told nothing more; training goes on."""
+
+    def __init__(self) -> None:
+        self._run: Run | None = None
+        self._waiting: list[Tracker] = []
+        self._begun: list[Tracker] = []
+
+    def add(self, tracker: Tracker, run: Run) -> None:
+        """It begins when there is something to tell, which may be never in this process."""
+        self._run = run
+        self._waiting.append(tracker)
+
+    def go_on(self, samples: int) -> None:
+        """This worker goes on from there: what others told of later samples is told anew."""
+        if self._run is not None:
+            self._run = replace(self._run, samples=samples)
+
+    def tell(self, what: Callable[[Tracker], None]) -> None:
+        """Each of them."""
+        waiting, self._waiting = self._waiting, []
+        for tracker in waiting:
+            if self._run is not None and _survives(tracker.begin, self._run):
+                self._begun.append(tracker)
+        self._begun = [tracker for tracker in self._begun if _survives(what, tracker)]
+
+    def end(self) -> None:
+        for tracker in self._begun:
+            _survives(lambda one: one.end(), tracker)
+        self._begun = []
+
+
+def _survives(call: Callable[[A], None], argument: A) -> bool:
+    """Whether somebody else's code went well."""
+    try:
+        call(argument)
+    except Exception as error:  # noqa: BLE001
+        warnings.warn(f"headway: a tracker failed and is told no more: {error!r}", stacklevel=2)
+        return False
+    return True
 
 
 def clean(news: WorkerNews) -> WorkerNews:

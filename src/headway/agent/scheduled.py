@@ -6,18 +6,25 @@ from typing import Any, Self, final
 
 import torch
 from torch import Tensor, nn
-from torch.nn.parallel import DistributedDataParallel
+from torch.amp import GradScaler
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 from torch.utils.data import DataLoader, Dataset
 
 from headway.agent.context import Context
 from headway.agent.data import ElasticLoader, as_loader
-from headway.agent.job import MisuseError, Paced, S
+from headway.agent.follower import KEEPING, shares_here
+from headway.agent.job import LossScaler, MisuseError, Paced, S
 from headway.agent.loop import Loop
 from headway.agent.optimizer import ScaledOptimizer
 from headway.agent.paced import PacedScheduler
-from headway.agent.rng import diverge, set_random_state
+from headway.agent.replica import Replica
+from headway.agent.scaler import PassScaler
+from headway.agent.sharding import WholeModel, is_sharded
+from headway.agent.stateful import StatefulLoader, States, is_stateful
+from headway.agent.switch import go_on, join
+from headway.agent.synchronised import Synchronised
+from headway.agent.tracking import Run, Tracker
 from headway.core.model.lr import LrRule
 from headway.core.types import BatchMode
 
@@ -29,9 +36,8 @@ class ScheduledJob:
     """One worker of a job; its loop does the work."""
 
     def __init__(self, context: Context, loop: Loop) -> None:
-        self._context = context
+        self._local_worker = context.local_worker  # stays, whatever becomes of the others
         self._loop = loop
-        self._optimizers: list[str] = []
         self._models: list[nn.Module] = []
         self._finished = False
 
@@ -39,15 +45,15 @@ class ScheduledJob:
     def device(self) -> torch.device:
         if not torch.cuda.is_available():
             return torch.device("cpu")
-        return torch.device("cuda", self._context.local_worker % torch.cuda.device_count())
+        return torch.device("cuda", self._local_worker % torch.cuda.device_count())
 
     @property
     def worker(self) -> int:
-        return self._context.worker
+        return self._loop.context.worker
 
     @property
     def workers(self) -> int:
-        return self._context.workers
+        return self._loop.context.workers
 
     @property
     def last_pass(self) -> bool:
@@ -64,13 +70,19 @@ class ScheduledJob:
         self, model: nn.Module, *, name: str = "model", find_unused_parameters: bool = False
     ) -> nn.Module:
         loop = self._loop
-        loop.saver.register(name, model)
+        sharded = is_sharded(model)
+        loop.saver.register(name, WholeModel(model) if sharded else model, together=sharded)
         loop.saver.restore(name)
         loop.meter.probe.watch_model(model)
-        self._models.append(model)
-        if self.workers == 1 or not any(p.requires_grad for p in model.parameters()):
+        if sharded:
+            if loop.context.joins:
+                raise MisuseError("a sharded model cannot join workers that are training: restart")
+            loop.replicas.append(Synchronised(model))
             return model
-        replica = DistributedDataParallel(model, find_unused_parameters=find_unused_parameters)
+        self._models.append(model)
+        replica = Replica(model, find_unused_parameters=find_unused_parameters)
+        if self.workers > 1 and not loop.context.joins:
+            replica.synchronise()
         loop.replicas.append(replica)
         return replica
 
@@ -80,12 +92,18 @@ class ScheduledJob:
         if lr_rule not in tuple(LrRule):
             raise MisuseError(f"lr_rule: {lr_rule!r} is none of {', '.join(LrRule)}")
         scaled = ScaledOptimizer(optimizer, self._loop)
-        self._loop.saver.register(name, scaled)
-        self._optimizers.append(name)
+        # last, since a learning-rate scheduler sets the rate when it is made
+        self._loop.saver.register(name, scaled, last=True)
         self._loop.optimizers.append(scaled)
         self._loop.steering.rule = LrRule(lr_rule)
         self._loop.meter.probe.precondition_by(optimizer)
         return scaled
+
+    def scaler(self, scaler: GradScaler, *, name: str = "scaler") -> LossScaler:
+        loop = self._loop
+        around = PassScaler(scaler, loop, loop.desk.skip_step)
+        loop.meter.probe.scaled_by(around.factor)
+        return self.state(name, around)
 
     def lr_scheduler(
         self, scheduler: LRScheduler, *, warmup_steps: int = 0, name: str = "lr_scheduler"
@@ -99,24 +117,54 @@ class ScheduledJob:
         batch_size: int | None = None,
         seed: int = 0,
     ) -> Iterable[Any]:
+        if self._loop.loader is not None:
+            raise MisuseError("job.loader: a job has one training loader")
+        if is_stateful(source):
+            return self._stateful(source)
         plain = as_loader(source, batch_size)
-        initial = self._context.orders.batch.initial_batch_size
+        initial = self._loop.context.orders.batch.initial_batch_size
         if plain.batch_size != initial:
             raise MisuseError(
                 f"the script reads batches of {plain.batch_size}, but initial_batch_size of the "
                 f"job is {initial}: make them equal"
             )
-        if self._loop.loader is not None:
-            raise MisuseError("job.loader: a job has one training loader")
         loader = ElasticLoader(plain, seed=seed, worker=self.worker, initial_batch_size=initial)
         self._loop.loader = loader
         self._loop.meter.reads(loader.samples)
+        return loader
+
+    def share(self, batch_size: int) -> int:
+        return shares_here(batch_size).per_worker
+
+    def _stateful(self, source: Any) -> StatefulLoader:
+        loop, contract = self._loop, self._loop.context.orders.batch
+        if contract.mode not in KEEPING:
+            raise MisuseError("job.loader: a loader with its own batches keeps them: mode fixed")
+        loader = StatefulLoader(
+            source,
+            worker=self.worker,
+            workers=self.workers,
+            batch_size=contract.initial_batch_size,
+            most=contract.max_batch_per_gpu,
+        )
+        loader.agree(loop.saver.summed)
+        loop.loader = loader
+        loop.meter.reads(loader.samples)
+        states = States(loader, loop.saver.summed, loop.context, loop.cursor)
+        loop.saver.register("loader", states, together=True)
+        loop.saver.restore("loader")
         return loader
 
     def state(self, name: str, part: S) -> S:
         self._loop.saver.register(name, part)
         self._loop.saver.restore(name)
         return part
+
+    def tracker(self, tracker: Tracker) -> None:
+        run = Run(
+            self._loop.context.orders.job_id, self._loop.context.job_dir, self._loop.cursor.samples
+        )
+        self._loop.desk.trackers.add(tracker, run)
 
     def epochs(self, count: int) -> Iterator[int]:
         loop = self._loop
@@ -127,7 +175,7 @@ class ScheduledJob:
         self._begin(loop.loader)
         while self._more(count):
             self._check_models()
-            yield loop.epoch
+            yield loop.cursor.epoch
             loop.next_epoch()
 
     def _more(self, count: int) -> bool:
@@ -135,7 +183,7 @@ class ScheduledJob:
         cursor = self._loop.cursor
         if cursor.position > 0:
             return True
-        if self._context.orders.batch.mode is not BatchMode.ADAPTIVE:
+        if self._loop.context.orders.batch.mode is not BatchMode.ADAPTIVE:
             return cursor.epoch < count
         return cursor.progress_examples < cursor.total_examples * (1 - DONE)
 
@@ -174,21 +222,13 @@ class ScheduledJob:
                     "trainable before, and give the optimizer the parameters it may move"
                 )
 
-    def _begin(self, loader: ElasticLoader) -> None:
+    def _begin(self, loader: ElasticLoader | StatefulLoader) -> None:
         """Everything is set up: now the rest of the state, which set-up would have changed."""
-        saver = self._loop.saver
-        saver.check()
-        # last, since a learning-rate scheduler sets the rate when it is made
-        for name in self._optimizers:
-            saver.restore(name)
-        counts = saver.counts(loader.counts.size)
-        if counts is not None:
-            loader.counts[:] = counts
-        random = saver.saved("random")
-        if self._context.first and random is not None:
-            set_random_state(random)
-        elif not self._context.first:
-            diverge(self._context.orders.generation, self._context.worker)
-        self._loop.begin()
-        loader.drive(self._loop)
-        saver.release()
+        loop = self._loop
+        loop.saver.check()
+        if loop.context.joins:
+            join(loop)
+        else:
+            loop.saver.restore_last()
+            go_on(loop)
+        loader.drive(loop)

@@ -7,7 +7,8 @@ it is reckoned from is agreed.
 """
 
 from dataclasses import asdict, dataclass, replace
-from typing import Any, final
+from functools import lru_cache
+from typing import Any, Self, final
 
 from headway.agent.meter import Meter
 from headway.agent.plan import Split
@@ -32,6 +33,10 @@ class Course:
     split: Split
     noise_scale: float | None = None  # that rate and progress are reckoned with
     halve_every: int = 0  # one step in so many is made in two passes; 0: none
+
+    def differs_from(self, other: Self) -> bool:
+        """Whether passes have another shape."""
+        return (self.split, self.halve_every) != (other.split, other.halve_every)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +67,7 @@ class Steering:
         self._declared = declared(self.contract) if self.contract.follows else ()
         self._next_samples: int | None = 0  # when the schedule or the log next says something
         self._rule = RuleState(batch_size=self.contract.initial_batch_size)
-        self._steps_since_turn = 0
+        self.steps_since_turn = 0
         self.course = Course(Split(self.contract.initial_batch_size, workers, 1))
 
     def resume(self, saved: dict[str, Any] | None, samples: int) -> None:
@@ -112,25 +117,21 @@ class Steering:
         return self._worth(samples, self.course.noise_scale)
 
     def _scale(self, batch_size: int, phi: float | None) -> LearningRateScale:
-        return scale_lr(
-            self.rule,
-            initial_batch_size=self.contract.initial_batch_size,
-            batch_size=batch_size,
-            noise_scale=phi,
-            most=self.contract.max_lr_factor,
+        contract = self.contract
+        return _scale_lr(
+            self.rule, contract.initial_batch_size, batch_size, phi, contract.max_lr_factor
         )
 
     def _worth(self, samples: int, phi: float | None) -> float:
         initial = self.contract.initial_batch_size
         if self.contract.mode is not BatchMode.ADAPTIVE or samples <= initial:
             return float(samples)
-        return samples * float(efficiency(assumed_noise_scale(phi), initial, samples))
+        return samples * _efficiency(phi, initial, samples)
 
     # what may be a turn
 
     def after_step(self, samples: int) -> Turn | None:
         """A schedule or a log is followed by samples, at the first step boundary."""
-        self._steps_since_turn += 1
         if self._next_samples is None or samples < self._next_samples:
             return None
         self._next_samples = next_change(self._declared, samples)
@@ -143,6 +144,12 @@ class Steering:
         if size == self.course.split.batch_size:
             return None
         return self._resized(size, samples, ChangeCode.SCHEDULED, "the declared schedule")
+
+    def unasked_ahead(self, samples: int, most: int) -> int:
+        """Steps after the last of which the schedule or the log need be asked again."""
+        if self._next_samples is None:
+            return most
+        return min(-(-(self._next_samples - samples) // self.course.split.batch_size), most)
 
     def after_epoch(self, samples: int) -> Turn | None:
         """A rule looks."""
@@ -180,7 +187,7 @@ class Steering:
 
     def chosen(self) -> Split:
         """What worker 0 would have next."""
-        ripe = self.better is not None and self._steps_since_turn >= LEAST_STEPS
+        ripe = self.better is not None and self.steps_since_turn >= LEAST_STEPS
         return self.better.split if self.better is not None and ripe else self.course.split
 
     def look_for_better(self, samples: int, epoch_samples: int | None) -> None:
@@ -237,7 +244,7 @@ class Steering:
         if course == self.course:
             return None
         if course.split != self.course.split:
-            self._steps_since_turn, self.better = 0, None
+            self.steps_since_turn, self.better = 0, None
         self.course = course
         return Turn(course, code, why, better, goodput_per_s)
 
@@ -251,6 +258,20 @@ class Steering:
             split = self.tuner.start(record.new_batch_size)
         halves = record.halve_every if self._workers == 1 else 0
         return Course(split, record.noise_scale, halves)
+
+
+@lru_cache(maxsize=64)  # asked for in every step
+def _scale_lr(
+    rule: LrRule, initial: int, batch_size: int, phi: float | None, most: float | None
+) -> LearningRateScale:
+    return scale_lr(
+        rule, initial_batch_size=initial, batch_size=batch_size, noise_scale=phi, most=most
+    )
+
+
+@lru_cache(maxsize=64)
+def _efficiency(phi: float | None, initial: int, batch_size: int) -> float:
+    return float(efficiency(assumed_noise_scale(phi), initial, batch_size))
 
 
 def _seen(signs: EpochSigns, code: ChangeCode) -> str:

@@ -12,11 +12,11 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-import psutil
-
-from headway.agent.crew import Crew, Verdict
+from headway.agent.crew import Crew, Verdict, Worker
 from headway.agent.forkserver import Seat
+from headway.agent.leftovers import kill_descendants, see_off
 from headway.agent.link import Outbox, post
+from headway.agent.passage import Outcome, Passage
 from headway.agent.seats import Table
 from headway.core.errors import InvalidInputError
 from headway.core.types import JobReport
@@ -53,7 +53,12 @@ class Supervisor:
     _ended_s: float | None = None  # when the job came to its end
     _ordered_s: float | None = None  # when the workers were last told to yield
     _restart_s: float | None = None  # the last measured restart delay
+    _passage: Passage = field(init=False)
+    _again: bool = False  # start the wanted generation, though it was alive before
     _told: tuple[AgentPhase, int] | None = field(default=None)  # what the service knows
+
+    def __post_init__(self) -> None:
+        self._passage = Passage(self.table, self.limits.grace_s)
 
     def turn(self) -> tuple[Seat, ...]:
         """Listen, act, tell; what comes back is to be forked and handed to ``seated``."""
@@ -89,24 +94,34 @@ class Supervisor:
         news, errors = self._crew.read()
         if errors:
             _log(b"\n".join(errors))
-        for line in news:
+        for worker, line in news:
             try:
-                self._hear(decode_news(line))
+                self._hear(decode_news(line), worker)
             except InvalidInputError as error:
                 _log(f"headway: news that cannot be read: {error}".encode())
 
-    def _hear(self, news: WorkerNews) -> None:
-        if news.stepped:
+    def _hear(self, news: WorkerNews, worker: Worker) -> None:
+        crew = self._crew
+        worker.ready = worker.ready or news.ready
+        if crew is not None and self._passage.joined(news.joined):
+            self.generation = crew.generation
+        if news.stepped and crew is not None:
+            crew.switches, crew.unproven, crew.stepped = news.switches, False, True
+            self._measure(news.stall_s)
             self._running()
         report = news.report and self._with_restart(news.report)
         self.outbox.news.add(replace(news, report=report))
 
-    def _running(self) -> None:
-        if self.phase is not AgentPhase.STARTING:
-            return
-        self.phase = AgentPhase.RUNNING
+    def _measure(self, stall_s: float | None) -> None:
+        """The restart delay; workers that have switched know how long their training stood still"""
         if self._ordered_s is not None:
-            self._restart_s = time.monotonic() - self._ordered_s
+            waited_s = time.monotonic() - self._ordered_s
+            self._restart_s = waited_s if stall_s is None else stall_s
+            self.outbox.stall_s, self.outbox.in_process = self._restart_s, stall_s is not None
+
+    def _running(self) -> None:
+        if self.phase is AgentPhase.STARTING:
+            self.phase = AgentPhase.RUNNING
             self._ordered_s = None
 
     def _with_restart(self, report: JobReport) -> JobReport:
@@ -130,37 +145,78 @@ class Supervisor:
         elif crew.all_out:
             kill_descendants()
         elif crew.broken or crew.condemned:
-            crew.condemn()
+            self._condemn(crew)
+        elif self._passage.switching is not None:
+            self._switch(crew)
+        elif crew.parted or self._arrives(crew):
+            self._see_off(crew)
         elif self._unwanted(crew):
             self._press(crew)
         elif self._has_settled(crew):
             self._running()
 
+    def _condemn(self, crew: Crew) -> None:
+        """One has failed; just after a switch, that may be what is at fault."""
+        if crew.unproven:
+            crew.fall_back()
+            crew.send(signal.SIGKILL)
+        else:
+            crew.condemn()
+
+    def _arrives(self, crew: Crew) -> bool:
+        """Whether it has switched and nobody has been told yet."""
+        return self.phase is AgentPhase.YIELDING and not crew.asked
+
+    def _see_off(self, crew: Crew) -> None:
+        late = time.monotonic() - (self._ordered_s or 0.0) > self.limits.grace_s
+        if see_off(crew, force=late) and self._arrives(crew):
+            self.phase = AgentPhase.STARTING
+            if crew.stepped:
+                self._running()
+
+    def _may_switch(self, crew: Crew) -> bool:
+        runs = self.phase is AgentPhase.RUNNING and not self.leaving
+        return runs and self._passage.may(crew, self._wanted)
+
+    def _switch(self, crew: Crew) -> None:
+        self._read()  # it may be complete, and whoever has left since has done so after that
+        outcome = self._passage.go_on(self._wanted, leaving=self.leaving)
+        if outcome is Outcome.ORDERED:
+            self.phase = AgentPhase.YIELDING
+            self._ordered_s = time.monotonic()
+        elif outcome is Outcome.FAILED:
+            crew.fall_back()
+
     def _has_settled(self, crew: Crew) -> bool:
         return not self.table.attaches and time.monotonic() - crew.started_s > SETTLED_S
 
     def _unwanted(self, crew: Crew) -> bool:
+        if self.leaving or crew.falling_back:
+            return True
         wanted = self._wanted
         if wanted is None:
-            return self.leaving
-        return self.leaving or not wanted.slots or wanted.generation != crew.generation
+            return False
+        return not wanted.slots or wanted.generation != crew.generation
 
     def _press(self, crew: Crew) -> None:
         """Ask the workers to save and leave; insist, a little louder each time."""
+        if self._may_switch(crew):
+            return  # newcomers are invited instead
         now_s = time.monotonic()
         if not crew.asked:
             crew.asked = True
             self.phase = AgentPhase.YIELDING
             self._ordered_s = now_s
+            self.table.withdraw()
         wanted = self._wanted.generation if self._wanted else crew.generation
         self.table.raise_flag(wanted if wanted != crew.generation else crew.generation + 1)
         cancel = self._wanted is not None and self._wanted.cancel
-        grace_s = 0.0 if cancel or crew.alone else self.limits.grace_s
+        grace_s = 0.0 if cancel else self.limits.grace_s
         waited_s = now_s - (self._ordered_s or now_s)
         if waited_s >= grace_s + self.limits.term_s:
             crew.send(signal.SIGKILL)
-        elif waited_s >= grace_s and not crew.forced:
-            crew.send(signal.SIGTERM)
+        elif (waited_s >= grace_s or crew.alone) and not crew.forced:
+            crew.send(signal.SIGTERM)  # the only word that a program of its own understands
 
     def _settle(self, crew: Crew) -> None:
         """The last process of a generation is gone."""
@@ -168,6 +224,7 @@ class Supervisor:
         verdict = crew.verdict()
         if verdict is Verdict.YIELDED:
             self.phase = AgentPhase.IDLE
+            self._again = crew.falling_back
             if self._wanted is None or not self._wanted.slots:
                 self._ordered_s = None  # the time until it may run again is not a restart delay
         elif verdict is Verdict.FINISHED:
@@ -175,7 +232,7 @@ class Supervisor:
         else:
             self._end(AgentPhase.FAILED, crew.culprit().tell())
         crew.close()
-        self._crew = None
+        self._crew = self._passage.switching = None
 
     def _end(self, phase: AgentPhase, message: str = "") -> None:
         """The job has come to its end; from now on a file says so, whoever is killed."""
@@ -185,19 +242,27 @@ class Supervisor:
         self.table.where.write_result(result)
 
     def _next(self) -> tuple[Seat, ...]:
-        if self._crew is not None or self._ended_s is not None or self.leaving:
-            return ()
         wanted = self._wanted
-        if wanted is None or not wanted.slots or wanted.generation == self.generation:
+        if wanted is None or not wanted.slots or self.leaving or self._ended_s is not None:
             return ()
-        self.generation = wanted.generation
+        if self._crew is not None:
+            return self._invite(self._crew, wanted)
+        if wanted.generation == self.generation and not self._again:
+            return ()
+        self.generation, self._again = wanted.generation, False
         problem = self.table.program.problem(self.table.workdir)
         if problem is not None:
             self._end(AgentPhase.FAILED, problem)
             return ()
         self.phase = AgentPhase.STARTING
+        self.outbox.stall_s, self.outbox.in_process = None, False
         self._crew, seats = self.table.lay(wanted)
         return seats
+
+    def _invite(self, crew: Crew, wanted: Directive) -> tuple[Seat, ...]:
+        """Newcomers, where the crew can become what is wanted."""
+        busy = self._passage.switching is not None or crew.parted or not self._unwanted(crew)
+        return () if busy or not self._may_switch(crew) else self._passage.begin(crew, wanted)
 
     def _talk(self) -> None:
         state = (self.phase, self.generation)
@@ -226,10 +291,3 @@ class Supervisor:
 def _log(text: bytes) -> None:
     with suppress(OSError):  # a full disk is no reason to kill a training
         os.write(sys.stderr.fileno(), text + b"\n")
-
-
-def kill_descendants() -> None:
-    """Kill all that this process has started or adopted, whatever session they hide in."""
-    for child in psutil.Process().children(recursive=True):
-        with suppress(psutil.NoSuchProcess):
-            child.kill()

@@ -1,6 +1,6 @@
 """Seconds per pass and per step, measured and kept as observations for the throughput fit."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from math import inf, log, sqrt
 from typing import Any, NamedTuple, final
@@ -18,6 +18,7 @@ SETTLED = 8.0  # steps
 MOVED = 0.05  # relative change of an average that makes a fit worth repeating
 SURER = 2.0  # times as many steps behind an average, or more, do so as well
 OUTLIER = 4.0  # times the average of its shape; more is not believed of a single step
+MANY = 1 << 30  # steps
 TIMED_ON_DEVICE = 16  # one step in so many, since the host must wait for the device
 
 
@@ -84,12 +85,17 @@ class History:
 
     def add(self, shape: Shape, *, grad_s: float, step_s: float) -> None:
         """Take one step."""
-        if not 0 < grad_s <= step_s:
-            grad_s = min(max(grad_s, 1e-9), step_s)
-        if not 0 < step_s < inf:
-            return
-        self._clock_s += step_s
-        self._records.setdefault(shape, Record()).add(grad_s, step_s, self._clock_s)
+        self.add_all(shape, ((grad_s, step_s),))
+
+    def add_all(self, shape: Shape, steps: Iterable[tuple[float, float]]) -> None:
+        """Take steps of one shape in turn: (seconds of a pass, seconds of the step)."""
+        record = self._records.get(shape, Record())
+        for grad_s, step_s in steps:
+            if 0 < step_s < inf:
+                self._clock_s += step_s
+                record.add(min(max(grad_s, 1e-9), step_s), step_s, self._clock_s)
+        if record.weight > 0:
+            self._records[shape] = record
         if len(self._records) > MOST_KINDS:
             del self._records[min(self._records, key=lambda kind: self._records[kind].last_s)]
 
@@ -170,6 +176,17 @@ class Stopwatch:
     def restart(self) -> None:
         """Something changed: the next steps are not representative."""
         self._dropped = WARM_UP_STEPS
+
+    def untimed_ahead(self) -> int:
+        """Steps that may follow without being begun here; none while warming up."""
+        if self._dropped > 0:
+            return 0
+        return MANY if self._wait is None else -self._steps % TIMED_ON_DEVICE
+
+    def passed(self, laps_s: list[float]) -> list[float]:
+        """They did; their seconds, as far as those of the host say something."""
+        self._steps += len(laps_s)
+        return laps_s if self._wait is None else []
 
     def begin_pass(self, index: int) -> None:
         if index == 0:

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from math import isfinite
 from typing import Any, final
 
+from headway.agent.context import Context
 from headway.agent.plan import Split
 from headway.agent.timing import History
 from headway.core.model.choice import FITTERS
@@ -134,6 +135,19 @@ class Tuner:
         kind = ThroughputKind(state["params"].get("kind", ThroughputKind.LINEAR))
         params = ThroughputParams(**state["params"] | {"kind": kind})
         self.fit = Fit(params=params, error=state["error"], message="from the checkpoint")
+
+
+def tuner_of(context: Context, clock: Callable[[], float]) -> Tuner:
+    """For a worker that was told all this."""
+    return Tuner(
+        context.orders.batch,
+        tunes=context.orders.adapts,
+        workers=context.workers,
+        nodes=context.nodes,
+        clock=clock,
+        gpu_type=context.gpu_type,
+        throughput=context.throughput,
+    )
 
 
 def wanted_batch_size(contract: BatchContract, *, tunes: bool, requested: int) -> int:

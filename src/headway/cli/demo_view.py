@@ -48,7 +48,8 @@ def lines(event: Event, stories: Stories, start_s: float) -> Iterator[str]:
             sizes = f"{change.old_batch_size} → {change.new_batch_size}"
             yield f"{at}  {name}: batch {sizes}  {why_batch(change)}"
         case JobStarted():
-            yield f"{at}  {stories.by_job[event.job_id].name} is training"
+            cost = f", {event.cost()}" if event.cost() else ""
+            yield f"{at}  {stories.by_job[event.job_id].name} is training{cost}"
         case JobFinished() | JobFailed():
             story = stories.by_job[event.job_id]
             yield f"{at}  {story.name} has {story.end} {story.message}".rstrip()

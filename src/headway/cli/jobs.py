@@ -173,6 +173,8 @@ def _facts(job: Fields) -> list[tuple[str, str]]:
     if job["report"]:
         doubt = "" if job["report"].get("noise_scale_reliable", True) else " (not reliable)"
         facts.append(("noise", _number(job["report"]["noise_scale"]) + doubt))
+        if job["report"].get("eta_s") is not None and job["ended_s"] is None:
+            facts.append(("left", f"{_duration(job['report']['eta_s'])} at its present speed"))
         facts.append(("metric", _number(job["report"]["metric"])))
         facts.append(("speed", _speed(job["report"])))
     command = job["spec"]["launch"]["command"] if job["spec"]["launch"] else []

@@ -176,6 +176,7 @@ class JobReport:
     step_error_doubled: float | None = None  # on twice the GPUs; None: nothing like it was tried
     fit_trouble: str = ""  # why the last fit failed; what is said of the speed is older then
     regimes: tuple[Regime, ...] = ()  # begun so far, in order, of a job with an adaptation
+    eta_s: float | None = None  # to the end of training, at its present speed; its own reckoning
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

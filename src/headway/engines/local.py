@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import final
 
 from headway.core.control.commands import JobCommand, RunJob, StopJob, StopReason
-from headway.core.control.events import Event, JobFailed, JobFinished, JobStarted, JobStopped
+from headway.core.control.events import Event, JobFailed, JobFinished, JobStopped
 from headway.core.errors import HeadwayError
 from headway.core.ids import JobId, NodeId
 from headway.core.types import Node
@@ -20,6 +20,7 @@ from headway.engines.slots import Slots, SlotTable
 from headway.protocol.environment import GPU_TYPE
 from headway.protocol.jobdir import JobDir
 from headway.protocol.messages import AgentPhase, AgentReport, Directive
+from headway.protocol.news import start_of
 
 _log = logging.getLogger(__name__)
 CLOSE_S = 10.0  # SIGKILL works at once, or the machine is in deep trouble
@@ -211,8 +212,7 @@ class LocalEngine:
         self._keep(job, job.directive.slots)
         if message.phase is AgentPhase.RUNNING and job.started != message.generation:
             job.started = message.generation
-            started = JobStarted(at_s=0.0, job_id=job.job_id, generation=message.generation)
-            self._events.append(started)
+            self._events.append(start_of(message))
 
     def _keep(self, job: LocalJob, slots: tuple[int, ...]) -> None:
         """Release all but these; on file first, so that no two jobs ever lay claim to a slot."""

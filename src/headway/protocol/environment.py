@@ -13,13 +13,17 @@ GPU_TYPE = "HEADWAY_GPU_TYPE"  # of the node; workers have it too, and report th
 
 # the agent, from the owner of the job
 WARM = "HEADWAY_WARM"  # 0: do not import torch before the workers are forked
+SWITCH = "HEADWAY_SWITCH"  # 0: resize by checkpoint and restart, never inside living workers
 THROUGHPUT = "HEADWAY_THROUGHPUT"  # linear (default), collective or best: what is fitted
 
 # a worker, from its agent
 ORDERS = "HEADWAY_ORDERS"  # path of a file with WorkerOrders; absent: not under a scheduler
-NEWS_FD = "HEADWAY_NEWS_FD"  # where worker 0 writes WorkerNews, one JSON object a line
+NEWS_FD = "HEADWAY_NEWS_FD"  # where a worker writes WorkerNews, one JSON object a line
 FLAG = "HEADWAY_FLAG"  # path of 8 bytes, little-endian int64: the wanted generation
+TRIAL = "HEADWAY_TRIAL"  # so many samples a pass are tried in place of a training
 RENDEZVOUS = "HEADWAY_RENDEZVOUS"  # init_method for torch.distributed, one file a generation
+PLAN = "HEADWAY_PLAN"  # path of a file with a SwitchPlan, once there is one
+JOINS = "HEADWAY_JOINS"  # 1: a newcomer to workers that are training; it must not wait for them yet
 
 YIELDED = 75  # exit code of a worker that saved its state and can go on later (EX_TEMPFAIL)
 

@@ -49,6 +49,8 @@ class AgentReport:
     changes: tuple[BatchChange, ...] = ()
     epochs: tuple[EpochCount, ...] = ()
     message: str = ""  # why it failed
+    stall_s: float | None = None  # that this generation's resize has cost; None: it was no resize
+    in_process: bool = False  # the workers that it kept are the same processes
     version: int = VERSION
 
 
@@ -82,17 +84,34 @@ class WorkerOrders:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SwitchPlan:
+    """How the workers of one generation become those of the next, from the file that HEADWAY_PLAN
+    names: written before the flag is raised, and only when the newcomers are ready."""
+
+    ranks: tuple[int | None, ...]  # the new number of each present worker; None: it leaves
+    workers: int  # of the next generation
+    rendezvous: str  # init_method; its file appears when the survivors are at a step boundary
+    patience_s: float  # how long to wait for each other
+    orders: WorkerOrders  # of the next generation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerNews:
-    """One line that worker 0 writes to its agent: what goes into the next AgentReport."""
+    """One line that a worker writes to its agent; what worker 0 tells of its job goes into the next
+    AgentReport."""
 
     stepped: bool = False  # the first step of this generation is made, by all workers
+    switches: bool = False  # these workers can become the next generation without leaving
+    ready: bool = False  # this newcomer can join at any moment
+    joined: int | None = None  # all workers of this generation are together and hold one state
+    stall_s: float | None = None  # from the last step before a switch to the first step after it
     report: JobReport | None = None
     changes: tuple[BatchChange, ...] = ()
     epochs: tuple[EpochCount, ...] = ()
 
 
-M = TypeVar("M", "AgentReport", "Directive", "WorkerOrders", "WorkerNews")
-Message = AgentReport | Directive | WorkerOrders | WorkerNews
+M = TypeVar("M", "AgentReport", "Directive", "WorkerOrders", "WorkerNews", "SwitchPlan")
+Message = AgentReport | Directive | WorkerOrders | WorkerNews | SwitchPlan
 
 
 def encode(message: Message) -> bytes:
@@ -119,8 +138,13 @@ def decode_orders(body: bytes) -> WorkerOrders:
     return _decoded(body, WorkerOrders)
 
 
+def decode_plan(body: bytes) -> SwitchPlan:
+    """A plan; raises InvalidInputError as ``decode_report`` does."""
+    return _decoded(body, SwitchPlan)
+
+
 def decode_news(line: bytes) -> WorkerNews:
-    """A line from worker 0; raises InvalidInputError as ``decode_report`` does."""
+    """A line from a worker; raises InvalidInputError as ``decode_report`` does."""
     return _decoded(line, WorkerNews)
 
 

@@ -1,6 +1,6 @@
 """What an agent's message tells that must not be lost, as events."""
 
-from headway.core.control.events import BatchChanged, EpochRead
+from headway.core.control.events import BatchChanged, EpochRead, JobStarted
 from headway.core.ids import JobId
 from headway.protocol.messages import AgentReport
 
@@ -21,4 +21,15 @@ def news(message: AgentReport) -> tuple[BatchChanged | EpochRead, ...]:
             )
             for count in message.epochs
         ),
+    )
+
+
+def start_of(message: AgentReport) -> JobStarted:
+    """That a generation has started, as its agent tells it."""
+    return JobStarted(
+        at_s=0.0,
+        job_id=JobId(message.job_id),
+        generation=message.generation,
+        stall_s=message.stall_s,
+        in_process=message.in_process,
     )

@@ -220,7 +220,9 @@ def _entry(record: JobRecord, event: Event) -> Entry | None:
             return Entry(at_s=at_s, event=kind, message=text)
         case JobFailed() | JobStopped():
             return Entry(at_s=at_s, event=kind, gpus=gpus, message=event.message)
-        case JobSubmitted() | JobStarted() | JobFinished() | JobCancelled() | NodeLost():
+        case JobStarted():
+            return Entry(at_s=at_s, event=kind, gpus=gpus, message=event.cost())
+        case JobSubmitted() | JobFinished() | JobCancelled() | NodeLost():
             return Entry(at_s=at_s, event=kind, gpus=gpus)
         case _:
             return None

@@ -16,7 +16,6 @@ from headway.core.control.events import (
     JobFailed,
     JobFinished,
     JobReported,
-    JobStarted,
     JobStopped,
     RoundStarted,
     RunOpened,
@@ -29,7 +28,7 @@ from headway.core.ids import JobId
 from headway.core.policy.base import Policy
 from headway.engines.base import Engine, Provider, carry
 from headway.protocol.messages import AgentReport, Directive
-from headway.protocol.news import news
+from headway.protocol.news import news, start_of
 from headway.service import judge
 from headway.service.clock import LogClock
 from headway.service.inbox import Inbox, Make
@@ -114,8 +113,7 @@ class Runner(Generic[Memory]):
         with self._hands:
             kept = [self._inbox.put(_at(event)) for event in news(message) if known]
             if judge.has_started(self._state.jobs.get(job_id), message):
-                started = JobStarted(at_s=0.0, job_id=job_id, generation=message.generation)
-                self._inbox.put(_at(started))
+                self._inbox.put(_at(start_of(message)))
             if job_id in self._state.jobs:
                 self._reports.put(message)
             try:

@@ -54,8 +54,11 @@ def observe_until(engine: Engine, enough: Callable[[list[Event]], bool]) -> list
 
 def started(job: JobSpec, generation: int) -> Callable[[list[Event]], bool]:
     """Enough is: this generation of the job has started."""
-    event = JobStarted(at_s=1.0, job_id=job.job_id, generation=generation)
-    return lambda events: event in events
+    return lambda events: any(
+        isinstance(event, JobStarted)
+        and (event.job_id, event.generation) == (job.job_id, generation)
+        for event in events
+    )
 
 
 def stopped(job: JobSpec, generation: int) -> Callable[[list[Event]], bool]:

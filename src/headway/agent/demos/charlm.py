@@ -79,7 +79,8 @@ def train(job: Job, wanted: kit.Options) -> float:
     train_windows, test, characters = windows()
     net = CharTransformer(characters)
     model = job.model(net)
-    optimizer = job.optimizer(torch.optim.Adam(net.parameters(), lr=1e-3), lr_rule="adam_scale")
+    rule = wanted.lr_rule or "adam_scale"
+    optimizer = job.optimizer(torch.optim.Adam(net.parameters(), lr=1e-3), lr_rule=rule)
     loader = job.loader(train_windows, batch_size=16, seed=wanted.seed)
     scheduler = kit.cosine(job, optimizer)
     for _ in job.epochs(wanted.epochs):

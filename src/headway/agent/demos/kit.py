@@ -23,6 +23,7 @@ class Options:
     epochs: int
     target: float
     seed: int
+    lr_rule: str | None = None  # as the script has it
 
 
 def options(about: str, *, epochs: int, target: float, argv: Sequence[str] | None) -> Options:
@@ -31,8 +32,9 @@ def options(about: str, *, epochs: int, target: float, argv: Sequence[str] | Non
     parser.add_argument("--epochs", type=int, default=epochs, help="at the initial batch size")
     parser.add_argument("--target", type=float, default=target, help="metric that counts as good")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--lr-rule", help="how the rate follows the batch; default: as tuned")
     given = parser.parse_args(argv)
-    return Options(given.epochs, given.target, given.seed)
+    return Options(given.epochs, given.target, given.seed, given.lr_rule)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ def train_classifier(
 ) -> float:
     """The usual loop; the accuracy at the end."""
     model = job.model(net)
-    optimizer = job.optimizer(optimizer, lr_rule="adascale")
+    optimizer = job.optimizer(optimizer, lr_rule=wanted.lr_rule or "adascale")
     loader = job.loader(task.train, batch_size=32, seed=wanted.seed)
     scheduler = cosine(job, optimizer)
     for _ in job.epochs(wanted.epochs):

@@ -92,6 +92,15 @@ class JobStarted:
     at_s: float
     job_id: JobId
     generation: int
+    stall_s: float | None = None  # how long the training stood still for it; None: not measured
+    in_process: bool = False  # the workers that it kept are the same processes
+
+    def cost(self) -> str:
+        """What the change of its allocation has cost, in words; empty where there was none."""
+        if self.stall_s is None:
+            return ""
+        how = "inside its workers" if self.in_process else "by a restart"
+        return f"resized {how} in {self.stall_s:.2f} s"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

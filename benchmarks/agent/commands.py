@@ -1,0 +1,34 @@
+"""The commands whose answers the page states."""
+
+from benchmarks.results.command import DATA, Command, script
+
+AGENT = ("src/headway/agent", "src/headway/core/model")
+SEEDS = (0, 1, 2)
+TESTS = "tests/agent/test_untouched.py"
+ELASTIC_TESTS = tuple(
+    f"tests/agent/test_elastic.py::test_{name}"
+    for name in (
+        "one_three_two_workers_end_where_one_does",
+        "a_kill_loses_little_and_repeats_nothing",
+    )
+)
+
+
+def training(task: str, way: str, seed: int = 0, most: int = 0) -> Command:
+    """One real training; ``most``: the largest batch in M0, where it is not the task's own."""
+    words = ["--task", task, "--way", way, "--seed", str(seed)]
+    words += ["--most", str(most)] if most else []
+    own = ("benchmarks/mnist5k.py",) if task.startswith("mnist") else ()
+    return script("quality", *words, sources=(*AGENT, *own))
+
+
+def overhead(task: str) -> Command:
+    """What the agent adds to a step."""
+    return script("agent_overhead", "--task", task, sources=AGENT, timed=True)
+
+
+LAW = script("efficiency", "--points", f"{DATA}/rcp", sources=("src/headway/core/model",))
+ACCOUNTING = script("accounting", "--sequences", "1000", sources=AGENT)
+UNTOUCHED = script("checked", TESTS, sources=(*AGENT, TESTS))
+ELASTIC = script("checked", *ELASTIC_TESTS, sources=(*AGENT, "tests/agent/test_elastic.py"))
+RESIZE = script("resize", sources=AGENT, timed=True)

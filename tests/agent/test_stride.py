@@ -1,0 +1,136 @@
+"""Plain steps in a row: none is lost, none is plain that somebody wants to see."""
+
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+
+import pytest
+
+from headway.agent.meter import Meter
+from headway.agent.optimizer import UNSCALED
+from headway.agent.plan import Pass, Split
+from headway.agent.stride import ONE_HEARD_OF, Stride
+
+
+class Clock:
+    now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@dataclass
+class Quiet:
+    """A meter that lets so many steps pass."""
+
+    left: int
+    told: list[tuple[int, list[float]]] = field(default_factory=list)
+
+    def plain_ahead(self) -> int:
+        return self.left
+
+    def begin_plain(self) -> None:
+        pass
+
+    def passed(self, step_size: int, laps_s: list[float]) -> None:
+        self.told.append((step_size, laps_s))
+
+
+@dataclass
+class Steering:
+    until: int = 1 << 30
+    steps_since_turn: int = 0
+    course: object = field(default_factory=lambda: SimpleNamespace(split=Split(32, 1, 32)))
+
+    def unasked_ahead(self, samples: int, most: int) -> int:
+        return min(self.until, most)
+
+    def worth(self, samples: int) -> float:
+        return float(samples)
+
+    def scale(self, samples: int) -> object:
+        return UNSCALED
+
+
+def a_step(start: int, size: int = 32, passes: int = 1) -> Pass:
+    return Pass(start, size, 0, passes, start, start + size)
+
+
+def made(left: int, until: int = 1 << 30) -> tuple[Stride, Quiet, Steering, Clock]:
+    meter, steering, clock = Quiet(left), Steering(until), Clock()
+    stride = Stride(clock, meter, steering)
+    stride.look_ahead(0, 100)
+    return stride, meter, steering, clock
+
+
+def test_steps_are_counted_and_timed_and_told_when_the_row_ends() -> None:
+    stride, meter, steering, clock = made(left=3)
+    goes_on, heard = [], 0
+    for index in range(3):
+        assert stride.begin(a_step(32 * index))
+        clock.now_s += 2.0
+        heard += stride.heard()
+        goes_on.append(stride.end())
+        clock.now_s += 50.0  # not the step's
+    assert goes_on == [True, True, False]
+    assert heard == 1
+    assert stride.settle() == (96, 3)
+    assert meter.told == [(32, [2.0] * 3)]
+    assert steering.steps_since_turn == 3
+    assert stride.settle() == (0, 0)
+    assert not stride.begin(a_step(96))
+
+
+@pytest.mark.parametrize("other", [a_step(32, size=7), a_step(32, passes=2)])
+def test_another_kind_of_step_ends_the_row_for_good(other: Pass) -> None:
+    """What follows it is plain again once somebody has looked ahead, not before."""
+    stride, *_ = made(left=9)
+    assert stride.begin(a_step(0))
+    stride.heard()
+    stride.end()
+    assert not stride.begin(other)
+    assert stride.settle() == (32, 1)
+    assert not stride.begin(a_step(64))
+    stride.look_ahead(64, 100)
+    assert stride.begin(a_step(64))
+
+
+def test_a_step_that_the_script_has_made_but_not_left_is_read_but_not_ended() -> None:
+    stride, _, _, _ = made(left=9)
+    stride.begin(a_step(0))
+    stride.heard()
+    assert stride.settle() == (32, 0)
+
+
+def test_the_row_ends_where_somebody_must_be_asked() -> None:
+    stride, _, _, _ = made(left=50, until=2)
+    plain = 0
+    while stride.begin(a_step(32 * plain)):
+        plain += 1
+        stride.end()
+    assert plain == 2
+
+
+def test_one_loss_in_so_many_is_heard() -> None:
+    stride, _, _, _ = made(left=100)
+    assert sum(stride.heard() for _ in range(10 * ONE_HEARD_OF)) == 10
+
+
+@pytest.mark.parametrize("every", [2, 4, 64])
+def test_no_measured_step_is_passed_over(every: int) -> None:
+    """Differences are taken of two steps in a row, the first of them one in so many."""
+    meter = Meter(workers=1, nodes=1, initial_batch_size=32, halves=False)
+    meter.every = every
+    for _ in range(3):  # warming up
+        one = a_step(0)
+        meter.begin_pass(one)
+        meter.end_pass(one)
+    for steps in range(3, 3 * every):
+        meter.steps = steps
+        passed = {step % every for step in range(steps, steps + meter.plain_ahead())}
+        assert not passed & {0, 1}
+    meter.restart()  # another shape: its first steps are not representative
+    assert meter.plain_ahead() == 0
+
+
+def test_several_workers_have_no_plain_steps() -> None:
+    assert Meter(workers=2, nodes=1, initial_batch_size=32, halves=False).plain_ahead() == 0

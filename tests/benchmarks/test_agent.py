@@ -1,0 +1,102 @@
+"""The sections of the agent's page read the answers of their commands as these give them."""
+
+from typing import Any
+
+import pytest
+
+from benchmarks.agent.commands import ACCOUNTING, LAW, RESIZE, UNTOUCHED, overhead, training
+from benchmarks.agent.costs import costs, counts, law, resize
+from benchmarks.agent.quality import noise, quality
+from benchmarks.results.command import Command
+from benchmarks.results.figures import Figure, Section
+from benchmarks.results.store import Record
+
+
+def read(section: Section, answers: dict[Command, Any]) -> dict[str, Figure]:
+    assert set(answers) <= set(section.commands)
+    results = {
+        command: Record(command="", answer=answer, cpu_s=1.0, peak_bytes=1)
+        for command, answer in answers.items()
+    }
+    for table in section.tables(results):
+        assert all(len(row) == len(table.columns) for row in table.rows)
+    return {figure.what: figure for figure in section.figures(results)}
+
+
+def a_training(metric: float, needed: int | None = None, phi: float | None = None) -> Any:
+    return {
+        "metric": metric,
+        "workers": [1, 3],
+        "batch_sizes": [32, 64],
+        "examples_to_target": needed,
+        "noise_scale": phi,
+    }
+
+
+def test_quality_is_of_the_seeds_that_were_run_both_ways() -> None:
+    answers = {
+        training("digits-cnn", "fixed", 0): a_training(0.99),
+        training("digits-cnn", "fixed", 1): a_training(0.97),
+        training("digits-cnn", "fixed", 2): a_training(0.50),
+        training("digits-cnn", "elastic", 0): a_training(0.98),
+        training("digits-cnn", "elastic", 1): a_training(0.96),
+        training("digits-cnn", "linear", 0): a_training(0.10),
+        training("charlm", "fixed"): a_training(1.7),
+        training("charlm", "elastic"): a_training(1.8),
+    }
+    figures = read(quality(), answers)
+    elastic = "1 to 4 workers, batch up to 32 M0, behind the fixed run, mean of 2 seeds"
+    assert figures[f"digits-cnn: {elastic}"].measured == pytest.approx(0.01)
+    assert figures[f"digits-cnn: {elastic}"].verdict == "met"
+    linear = figures["digits-cnn: linear scaling at 32 M0, behind the fixed run, seed 0"]
+    assert linear.measured == pytest.approx(0.89)
+    assert linear.verdict == "met"
+    text = "charlm: 1 to 4 workers, batch up to 4 M0, behind the fixed run, seed 0"
+    assert figures[text].measured == pytest.approx(0.1)
+    assert figures[text].verdict == "**not met**"
+    assert sum(figure.verdict == "not measured" for figure in figures.values()) > 0
+
+
+def test_the_implied_noise_scale_is_that_of_the_law() -> None:
+    sizes = {0: 32, 4: 128, 16: 512, 32: 1024}
+    answers = {
+        training("digits-mlp", "large", 0, growth if growth < 32 else 0): a_training(
+            0.97, needed=10 * (150 + sizes[growth])
+        )
+        for growth in (4, 16, 32)
+    }
+    answers[training("digits-mlp", "fixed")] = a_training(0.98, needed=1820, phi=600.0)
+    figures = read(noise(), answers)
+    assert figures["digits-mlp: φ implied"].measured == pytest.approx(150)
+    assert figures["digits-mlp: apart"].measured == pytest.approx(4.0)
+    assert figures["digits-mlp: apart"].verdict == "**not met**"
+    assert figures["digits-cnn: apart"].verdict == "not measured"
+
+
+def test_only_gpt3_may_have_an_outlier() -> None:
+    def row(name: str, error: float, *odd: int) -> dict[str, Any]:
+        shape = {"batch_sizes": 5, "max_error": error, "noise_scale": 9.0}
+        return {"benchmark": name, "mean_error": error, "outliers": list(odd), **shape}
+
+    rows = [row("bert", 0.05), row("dlrm", 0.08, 64), row("gpt3", 0.14, 3072)]
+    figures = read(law(), {LAW: {"results": rows}})
+    assert figures["bert: mean error"].verdict == "met"
+    assert figures["dlrm: mean error"].verdict == "**not met**"
+    assert figures["gpt3: outliers flagged"].verdict == "met"
+    assert figures["outliers flagged elsewhere"].verdict == "**not met**"
+
+
+def test_costs_counts_and_stalls() -> None:
+    names = ("step_ms", "error", "nothing", "overhead_best", "overhead_first_steps")
+    both = {mode: dict.fromkeys(names, 0.1) | {"overhead": 0.015} for mode in ("fixed", "adaptive")}
+    answer = {"tasks": {"charlm": both}, "load_before": 1.0, "load_after": 2.0}
+    assert read(costs(), {overhead("charlm"): answer})["charlm, fixed"].verdict == "met"
+    figures = read(counts(), {ACCOUNTING: {"once": 999}, UNTOUCHED: {"passed": 4, "failed": 1}})
+    assert [figure.verdict for figure in figures.values()] == [
+        *("**not met**", "met", "**not met**"),
+        *("not measured", "not measured"),
+    ]
+    one = {"way": "warm fork", "old": 1, "new": 4, "stall_s": 0.8}
+    figures = read(resize(), {RESIZE: {"resizes": [one, {**one, "stall_s": 1.0}]}})
+    assert figures["warm fork: 1 to 4 workers, median stall"].measured == pytest.approx(0.9)
+    assert {figure.verdict for figure in read(resize(), {}).values()} == {"not measured"}
