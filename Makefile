@@ -32,10 +32,11 @@ test: check
 bench: $(STAMP)
 	$(BIN)/python -m pytest -q benchmarks --benchmark-only
 
-# docs/results/pollux.md: DATA is the folder of what was published with Pollux
+# docs/results/PAGE.md: DATA is the folder of what was published; the page says what is in it
+PAGE ?= pollux
 results: $(STAMP)
-	@test -n "$(DATA)" || { echo "make results needs DATA=FOLDER, what was published with Pollux"; exit 2; }
-	$(BIN)/python -m benchmarks.results --data $(DATA) --processes 2
+	@test -n "$(DATA)" || { echo "make results needs DATA=FOLDER, what was published; docs/results/$(PAGE).md says what"; exit 2; }
+	$(BIN)/python -m benchmarks.results --page $(PAGE) --data $(DATA) --processes 2
 
 # docs/results/shockwave.md: DATA is the folder of what was published with Shockwave
 results-shockwave: $(STAMP)

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 
 DATA = "DATA"  # stands for the folder of published data, in a command as it is shown
+MADE = "MADE"  # stands for a folder that lasts as long as the command
+THEN = "&&"  # between two that follow each other
 SIMULATOR = tuple(f"src/headway/{part}" for part in ("core", "protocol", "traces", "sim"))
 CLUSTER = "16x4"  # 16 nodes of 4 GPUs, as published
 
@@ -18,6 +20,17 @@ class Command:
     @property
     def text(self) -> str:
         return " ".join(self.words)
+
+    @property
+    def parts(self) -> tuple[tuple[str, ...], ...]:
+        """What follows each other; the last one gives the figure."""
+        found: list[tuple[str, ...]] = []
+        rest = self.words
+        while THEN in rest:
+            at = rest.index(THEN)
+            found.append(rest[:at])
+            rest = rest[at + 1 :]
+        return (*found, rest)
 
 
 def simulation(

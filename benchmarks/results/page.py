@@ -20,7 +20,7 @@ def page(
     for section in sections:
         parts += [f"## {section.title}", section.about.strip(), _commands(section.commands)]
         if shown[section.key]:
-            parts.append(_table(COLUMNS, [figure.cells for figure in shown[section.key]]))
+            parts.append(_figures(shown[section.key]))
         parts += [_detail(table) for table in section.tables(results) if table.rows]
         parts += _failures(section, failed)
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -45,6 +45,13 @@ def _table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     head = list(columns)
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def _figures(figures: Sequence[Figure]) -> str:
+    """Without the column of published figures where none is published."""
+    kept = [name for name in COLUMNS if name != "published" or any(f.published for f in figures)]
+    at = [COLUMNS.index(name) for name in kept]
+    return _table(kept, [[figure.cells[index] for index in at] for figure in figures])
 
 
 def _detail(table: Table) -> str:

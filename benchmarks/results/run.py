@@ -10,10 +10,11 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
+from resource import struct_rusage
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks.results.command import DATA, Command
+from benchmarks.results.command import DATA, MADE, Command
 from benchmarks.results.store import JobRow, Record, Store
 
 KIBI = 1024  # the unit of ru_maxrss
@@ -74,15 +75,19 @@ def _outcomes(
 
 def run(command: Command, place: Place) -> Record | Failure:
     """One command from start to end."""
-    if command.words[0] == "python" and not (place.root / command.words[1]).is_file():
-        return Failure(f"there is no {command.words[1]}")
+    scripts = [name for first, name, *_ in command.parts if first == "python"]
+    absent = [name for name in scripts if not (place.root / name).is_file()]
+    if absent:
+        return Failure(f"there is no {absent[0]}")
     with TemporaryDirectory() as folder:
         out = Path(folder)
         code, record = _finished(command, place, out)
         said = (out / "stderr").read_text(encoding="utf-8").strip().splitlines()
         if code != 0:
             why = said[-1].removeprefix("headway: ") if said else f"exit status {code}"
-            return Failure(why.replace(str(place.data), DATA).replace(f"{place.root}/", ""))
+            for name, path in _folders(place, out).items():
+                why = why.replace(path, name)
+            return Failure(why.replace(f"{place.root}/", ""))
         try:
             answer = _answer((out / "stdout").read_text(encoding="utf-8"))
         except json.JSONDecodeError:
@@ -103,7 +108,20 @@ def _answer(text: str) -> Any:
 
 
 def _finished(command: Command, place: Place, out: Path) -> tuple[int, Record]:
-    """Exit status, and a record of the costs."""
+    """Exit status, and a record of the costs; after a part that failed no other is run."""
+    code, cpu_s, peak_bytes = 0, 0.0, 0
+    for words in command.parts:
+        code, usage = _waited(words, place, out)
+        cpu_s = usage.ru_utime + usage.ru_stime
+        peak_bytes = usage.ru_maxrss * KIBI
+        if code != 0:
+            break
+    record = Record(command=command.text, answer=None, cpu_s=cpu_s, peak_bytes=peak_bytes)
+    return code, record
+
+
+def _waited(words: tuple[str, ...], place: Place, out: Path) -> tuple[int, struct_rusage]:
+    """Exit status and costs of one part."""
     paths = [str(place.root / "src"), os.environ.get("PYTHONPATH", "")]
     environment = {
         **os.environ,
@@ -112,7 +130,7 @@ def _finished(command: Command, place: Place, out: Path) -> tuple[int, Record]:
     }
     with (out / "stdout").open("wb") as stdout, (out / "stderr").open("wb") as stderr:
         process = subprocess.Popen(
-            _words(command, place, out),
+            _words(words, place, out),
             cwd=place.root,
             env=environment,
             stdout=stdout,
@@ -120,24 +138,25 @@ def _finished(command: Command, place: Place, out: Path) -> tuple[int, Record]:
         )
         _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
-    record = Record(
-        command=command.text,
-        answer=None,
-        cpu_s=usage.ru_utime + usage.ru_stime,
-        peak_bytes=usage.ru_maxrss * KIBI,
-    )
-    return process.returncode, record
+    return process.returncode, usage
 
 
-def _words(command: Command, place: Place, out: Path) -> list[str]:
-    words = [word.replace(DATA, str(place.data)) for word in command.words]
-    if _simulates(command):
-        return [sys.executable, "-m", "headway.cli", *words[1:], "--json", "--out", str(out)]
-    return [sys.executable, *words[1:]]
+def _words(words: tuple[str, ...], place: Place, out: Path) -> list[str]:
+    full = list(words)
+    for name, path in _folders(place, out).items():
+        full = [word.replace(name, path) for word in full]
+    if words[:2] == ("headway", "simulate"):
+        full += ["--json", "--out", str(out)]
+    return [sys.executable, *(("-m", "headway.cli") if words[0] == "headway" else ()), *full[1:]]
+
+
+def _folders(place: Place, out: Path) -> dict[str, str]:
+    """By the words that stand for them."""
+    return {DATA: str(place.data), MADE: str(out)}
 
 
 def _simulates(command: Command) -> bool:
-    return command.words[0] == "headway"
+    return command.parts[-1][:2] == ("headway", "simulate")
 
 
 def _jobs(path: Path) -> Iterator[JobRow]:

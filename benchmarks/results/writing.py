@@ -1,7 +1,7 @@
 """Run what is missing, then write a page from all that is known: what every results page shares."""
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -25,11 +25,16 @@ def write(
     *,
     only: Sequence[str] | None,
     processes: int,
+    first: Callable[[Command], int] = lambda command: 0,
 ) -> bool:
-    """Whether all commands have an answer; ``only`` None runs nothing, and none of them all."""
+    """Whether all commands have an answer; ``only`` None runs nothing, and none of them all.
+
+    What has less of ``first`` is run earlier.
+    """
     store = Store(KEPT, ROOT)
+    wanted = [command for section in _chosen(sections, only) for command in section.commands]
     failed = run_missing(
-        [command for section in _chosen(sections, only) for command in section.commands],
+        sorted(wanted, key=first),
         store,
         Place(root=ROOT, data=data),
         processes=processes,

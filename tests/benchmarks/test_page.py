@@ -1,5 +1,6 @@
 """The page is made of what was measured, and says what was not."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,10 +38,16 @@ def test_a_page() -> None:
     record = Record(command="run a", answer={"x": 1.5}, cpu_s=0.1, peak_bytes=1)
     text = page("# Head", [section()], {RUN: record}, {LOST: Failure("no b")})
     assert "| [Some figures, 0.5 to 2](#some-figures-05-to-2) |  | 1 |  | 1 |" in text
-    assert "| run a | 1.50 |  | ≤ 1.00 | **not met** |" in text
-    assert "| run b |  |  | ≤ 1.00 | not measured |" in text
+    assert "| run a | 1.50 | ≤ 1.00 | **not met** |" in text
+    assert "| run b |  | ≤ 1.00 | not measured |" in text
     assert "```text\nrun {a,b}\n```" in text
     assert "Not measured: `run b`: no b" in text
+
+
+def test_the_column_of_published_figures_is_there_where_one_is() -> None:
+    told = Figure(what="x", unit=ratio, measured=1.5, published=2.0)
+    some = replace(section(), figures=lambda results: [told])
+    assert "| x | 1.50 | 2.00 |  | shown |" in page("# Head", [some], {}, {})
 
 
 @pytest.mark.parametrize(

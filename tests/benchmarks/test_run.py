@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.results.command import DATA, Command, simulation
+from benchmarks.results.command import DATA, MADE, THEN, Command, simulation
 from benchmarks.results.run import Failure, Place, run, run_missing
 from benchmarks.results.store import Record, Store
 
@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[2]
 WORKS = "import json, sys; print(json.dumps({'options': sys.argv[1:]}))"
 COUNTS = "import pathlib; f = pathlib.Path('runs'); f.touch(); f.open('a').write('.'); print('{}')"
 LINES = 'print(\'{"policy": "a", "x": 1}\'); print(\'{"policy": "b", "x": 2}\')'
+MAKES = "import pathlib, sys; pathlib.Path(sys.argv[1]).write_text('made')"
 PROSE = "print('no JSON')"
 FAILS = "import sys; sys.exit(f'headway: no {sys.argv[1]}')"
 
@@ -54,6 +55,21 @@ def test_a_failure_tells_why_and_names_no_folder_of_this_machine(place: Place) -
     assert run(python("fails", f"{DATA}/x.csv"), place) == Failure(f"no {DATA}/x.csv")
     assert run(python("absent"), place) == Failure("there is no benchmarks/absent.py")
     assert run(python("prose"), place) == Failure("it printed something that is not JSON")
+
+
+def test_one_part_makes_what_the_next_reads(place: Place) -> None:
+    (place.root / "benchmarks" / "makes.py").write_text(MAKES)
+    makes, reads = python("makes", f"{MADE}/x"), python("lines", f"{MADE}/x")
+    both = Command((*makes.words, THEN, *reads.words), ())
+    assert both.parts == (makes.words, reads.words)
+    outcome = run(both, place)
+    assert isinstance(outcome, Record)
+    assert outcome.command == both.text
+    assert outcome.named("policy")["a"]["x"] == 1
+    failed = Command((*python("fails", f"{MADE}/x").words, THEN, *reads.words), ())
+    assert run(failed, place) == Failure(f"no {MADE}/x"), "and the next is not run"
+    absent = Command((*makes.words, THEN, *python("absent").words), ())
+    assert run(absent, place) == Failure("there is no benchmarks/absent.py")
 
 
 def test_a_run_goes_on_where_it_stopped(place: Place) -> None:

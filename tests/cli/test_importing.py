@@ -11,6 +11,10 @@ from headway.traces.catalogue import CATALOGUE
 from headway.traces.sniff import read_workload
 
 POLLUX = "name,time,application,num_replicas,batch_size\na,5,bert,6,384\nb,1.5,ncf,1,32768\n"
+ITP = (
+    "job_id,submission_time,duration,num_gpu\n"
+    "before,3599,36000,4\na,3605,36000,4\nshort,3700,59,1\nidle,3700,99,0\nafter,7200,99,1\n"
+)
 
 
 def headway(
@@ -53,6 +57,43 @@ def test_columns_that_are_not_kept_are_named(
     assert (json.loads(out)["jobs"], len(json.loads(out)["notes"]), err) == (1, 2, "")
 
 
+def test_a_trace_without_models_is_given_some_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path, made = tmp_path / "jobs.csv", tmp_path / "made.csv"
+    path.write_text(ITP)
+    window = ("--from-h", 1, "--hours", 1, "--seed", 7)
+    code, _, err = headway(monkeypatch, capsys, "import", "itp", path, "-o", made, *window)
+    assert code == 0
+    assert err.splitlines() == [
+        "headway: note: 1 jobs dropped: num_gpu is 0",
+        "headway: note: 1 jobs dropped: shorter than 60 s",
+        "headway: note: models by GPU time, drawn with seed 7: 1 yolov3",
+    ]
+    (job,) = read_workload(made, CATALOGUE).jobs
+    assert (job.name, job.submitted_s, job.requested_gpus) == ("a", 5.0, 4)
+    code, _, err = headway(monkeypatch, capsys, "simulate", path)
+    assert code == 2
+    assert err == (
+        f"headway: {path} is a trace without models; write headway import itp jobs.csv "
+        "-o workload.csv to give each job one\n"
+    )
+
+
+def test_jobs_may_be_made_rigid_and_elastic(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    before, made = tmp_path / "jobs.csv", tmp_path / "made.csv"
+    before.write_text(POLLUX + "c,7,bert,8,384\n")
+    arguments = ("import", "pollux", before, "-o", made, "--elastic", "--rigid", "0.5")
+    code, _, err = headway(monkeypatch, capsys, *arguments)
+    assert code == 0
+    assert "headway: note: 1 jobs dropped: shorter than 60 s\n" in err, "ncf takes half a minute"
+    assert err.splitlines()[-1] == "headway: note: 1 of 2 jobs rigid, drawn with seed 0"
+    jobs = read_workload(made, CATALOGUE).jobs
+    assert [job.batch.mode.value for job in jobs].count("fixed") == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
@@ -60,6 +101,12 @@ def test_columns_that_are_not_kept_are_named(
         (("pollux", "jobs.csv"), 2, "-o"),
         (("pollux", "none.csv", "-o", "o.csv"), 2, "none.csv cannot be read"),
         (("headway", "jobs.csv", "-o", "o.csv"), 2, "column submitted_s is missing"),
+        (("philly", "jobs.csv", "-o", "o.csv"), 2, "column timestamp is missing"),
+        (("pollux", "jobs.csv", "-o", "o.csv", "--from-h", "-1"), 2, "--from-h must be an hour"),
+        (("pollux", "jobs.csv", "-o", "o.csv", "--hours", "0"), 2, "--hours must be more than 0"),
+        (("pollux", "jobs.csv", "-o", "o.csv", "--seed", "-1"), 2, "--seed must not be negative"),
+        (("pollux", "jobs.csv", "-o", "o.csv", "--rigid", "2"), 2, "--rigid must be a share"),
+        (("pollux", "jobs.csv", "-o", "o.csv", "--tenant", "x"), 2, "there are default"),
         (("pollux", "jobs.csv", "-o", "no/such/folder.csv"), 1, "cannot be written"),
     ],
 )

@@ -27,6 +27,7 @@ import numpy as np
 
 from headway.core.errors import InvalidInputError
 from headway.core.types import Float64, FloatArray
+from headway.traces.assign import MODELS
 from headway.traces.base import JobProfile, Workload, adaptive_job, workload
 
 NAME = "pollux-mix"
@@ -35,12 +36,7 @@ JOBS_PER_HOUR = 20  # at load 1
 MOST_JOBS = 1_000_000
 HOUR_S = 3600.0
 RATES = (1, 5 / 3, 7 / 3, 3, 5 / 2, 2, 3 / 2, 1)  # of arrival, in each eighth of the time
-CLASSES: tuple[tuple[float, tuple[str, ...]], ...] = (
-    (0.72, ("cifar10", "ncf")),
-    (0.20, ("deepspeech2", "bert")),
-    (0.06, ("yolov3",)),
-    (0.02, ("imagenet",)),
-)
+CLASSES = tuple(zip((0.72, 0.20, 0.06, 0.02), MODELS, strict=True))
 # GPUs and batch size at which a model still has 50-80 % of ideal scaling, as in the workloads that
 # were published with Pollux (petuum/adaptdl, branch osdi21-artifact; Apache-2.0)
 TUNED: Mapping[str, tuple[tuple[int, int], ...]] = {

@@ -1,0 +1,71 @@
+"""Imports Microsoft's Philly trace (2017) in the form in which Pollux's authors published it.
+
+A table of ``timestamp, duration, num_gpus, gpu_time, cluster``, one row for each job whose duration
+is known: local time without a zone, seconds, GPUs held, their product, and the virtual cluster,
+which is here the tenant. Rows are in no order (petuum/adaptdl, branch osdi21-artifact, from
+msr-fiddle/philly-traces; CC-BY-4.0).
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from headway.core.errors import InvalidInputError
+from headway.traces.recorded import Recorded, Recording
+from headway.traces.rows import MOST_S, Row, read_text, rows
+
+COLUMNS = ("timestamp", "duration", "num_gpus", "gpu_time", "cluster")
+
+
+def matches(names: Iterable[str]) -> bool:
+    """Whether a header is that of this trace."""
+    return set(COLUMNS) <= set(names)
+
+
+def read_recording(path: Path) -> Recording:
+    """All jobs; time begins at midnight before the first of them.
+
+    Raises:
+        InvalidInputError: with the line, the field and the fix.
+    """
+    jobs: list[tuple[datetime, Recorded]] = []
+    idle = 0
+    for row in rows(path, read_text(path), COLUMNS):
+        gpus = row.whole("num_gpus", least=0)
+        idle += gpus == 0
+        if gpus:
+            jobs.append((_at(row), _job(row, gpus)))
+    first = min((at for at, _ in jobs), default=None)
+    if first is None:
+        raise InvalidInputError(f"{path}: num_gpus of every job is 0; nothing can be run")
+    midnight = first.replace(hour=0, minute=0, second=0)
+    notes = [f"hour 0 is {midnight:%Y-%m-%d} 00:00"]
+    if idle:
+        notes.append(f"{idle} jobs dropped: num_gpus is 0")
+    return Recording(
+        name=path.name.split(".")[0],
+        jobs=tuple(replace(job, submitted_s=(at - midnight).total_seconds()) for at, job in jobs),
+        notes=tuple(notes),
+    )
+
+
+def _job(row: Row, gpus: int) -> Recorded:
+    return Recorded(
+        name=f"job-{row.where.rpartition(' ')[2]}",
+        submitted_s=0.0,
+        duration_s=row.number("duration", above=0.0, most=MOST_S),
+        gpus=gpus,
+        tenant=row.text("cluster"),
+    )
+
+
+def _at(row: Row) -> datetime:
+    text = row.text("timestamp")
+    try:
+        # its zone is not told, and only differences count
+        return datetime.strptime(text, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
+    except ValueError:
+        raise row.wrong(
+            "timestamp", f"must be like 2017-10-09 06:13:03, not {text[:40]!r}"
+        ) from None
