@@ -1,9 +1,10 @@
-# make demo: the whole system on this machine.  make test: everything CI checks.
+# make demo: the whole system on this machine.  make test: everything CI checks, in WORKERS processes.
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 TORCH = torch==2.13.0
+WORKERS ?= 2
 
 .PHONY: demo test check bench results results-shockwave agent-results docs lock clean
 
@@ -27,7 +28,7 @@ check: $(STAMP)
 	$(BIN)/cog --check docs/reference/cli.md
 
 test: check
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n $(WORKERS)
 
 bench: $(STAMP)
 	$(BIN)/python -m pytest -q benchmarks --benchmark-only
