@@ -124,3 +124,12 @@ def test_mistakes_are_one_line(
     assert (found, out) == (code, "")
     assert said in err
     assert err.count("\n") == 1
+
+
+def test_a_trace_is_given_models_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "trace.csv").write_text(ITP)
+    arguments = ("import", "itp", tmp_path / "trace.csv", "-o", tmp_path / "out.csv", "--elastic")
+    code, _, err = headway(monkeypatch, capsys, *arguments)
+    assert (code, err.count("models by GPU time")) == (0, 1)

@@ -36,6 +36,7 @@ def test_what_its_authors_made_up_is_not_used(table: Write) -> None:
         ("a,-1,60,1\n", r"line 2: submission_time must be a number that is not negative"),
         ("a,1,60,-1\n", r"line 2: num_gpu must be at least 0"),
         ("a,1,,1\n", r"line 2: duration is empty"),
+        ("a,1,60,0\n", r"num_gpu of every job is 0"),
     ],
 )
 def test_mistakes_name_line_field_and_fix(table: Write, rows: str, said: str) -> None:

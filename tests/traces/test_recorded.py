@@ -36,7 +36,7 @@ def test_one_tenant() -> None:
     [
         (Window(from_h=5.0, hours=2.0), r"the 2 hours from hour 5 on; choose another --from-h"),
         (Window(tenant="c"), r"--tenant 'c' has no job; there are a, b"),
-        (Window(tenant="b", from_h=2.0), r"from hour 2 on"),
+        (Window(tenant="b", from_h=2.0), r"is submitted from hour 2 on"),
     ],
 )
 def test_an_empty_window_says_why(window: Window, said: str) -> None:

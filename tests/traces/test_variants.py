@@ -95,3 +95,12 @@ def test_shockwaves_jobs_take_as_long_as_in_the_trace(shared_data: Path) -> None
     assert len(static) == 4
     for published_s, lasts_s in static:
         assert lasts_s == pytest.approx(published_s, abs=1.0)
+
+
+def test_a_rigid_job_has_a_batch_that_feeds_its_gpus() -> None:
+    """Three GPUs with at least 4 examples each were left with a batch of 8; it never ran."""
+    profile = CATALOGUE["yolov3"]
+    job = adaptive_job("narrow", profile, submitted_s=0.0, requested_gpus=3, requested_batch_size=8)
+    (kept,) = rigid(workload("some", [(job, "yolov3")], CATALOGUE), 1.0, seed=0).jobs
+    assert kept.batch.initial_batch_size == kept.requested_batch_size
+    assert kept.requested_batch_size >= 3 * profile.contract.min_batch_per_gpu

@@ -9,7 +9,7 @@ from headway.core.errors import InvalidInputError, UnavailableError
 from headway.traces.catalogue import CATALOGUE
 from headway.traces.neutral import written
 from headway.traces.recorded import Window
-from headway.traces.sniff import IMPORTED, imported, read_profiles
+from headway.traces.sniff import IMPORTED, TRACES, imported, read_profiles
 from headway.traces.variants import elastic, rigid
 
 
@@ -68,7 +68,7 @@ def import_command(
     window = _window(from_h, hours, tenant, seed)
     known = CATALOGUE if profiles is None else read_profiles(profiles)
     workload = imported(file, known, format_name, window, seed)
-    if makes_elastic:
+    if makes_elastic and format_name not in TRACES:  # those of a trace are so already
         workload = elastic(workload, seed)
     if rigid_share is not None:
         workload = rigid(workload, rigid_share, seed)

@@ -8,6 +8,7 @@ start of the recording (microsoft/elasticflow-traces, MIT). Columns that its aut
 from collections.abc import Iterable
 from pathlib import Path
 
+from headway.core.errors import InvalidInputError
 from headway.traces.recorded import Recorded, Recording
 from headway.traces.rows import MOST_S, Row, header, read_text, rows
 
@@ -37,6 +38,8 @@ def read_recording(path: Path) -> Recording:
             if job.name in jobs:
                 raise row.wrong("job_id", f"{job.name!r} is taken by an earlier row; drop one")
             jobs[job.name] = job
+    if not jobs:
+        raise InvalidInputError(f"{path}: num_gpu of every job is 0; nothing can be run")
     if idle:
         notes.append(f"{idle} jobs dropped: num_gpu is 0")
     return Recording(name=path.name.split(".")[0], jobs=tuple(jobs.values()), notes=tuple(notes))

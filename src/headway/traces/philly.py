@@ -40,7 +40,7 @@ def read_recording(path: Path) -> Recording:
     if first is None:
         raise InvalidInputError(f"{path}: num_gpus of every job is 0; nothing can be run")
     midnight = first.replace(hour=0, minute=0, second=0)
-    notes = [f"hour 0 is {midnight:%Y-%m-%d} 00:00"]
+    notes = [f"hour 0 is {midnight.date()} 00:00"]
     if idle:
         notes.append(f"{idle} jobs dropped: num_gpus is 0")
     return Recording(

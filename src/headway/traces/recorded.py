@@ -71,7 +71,8 @@ class Window:
             return InvalidInputError(
                 f"--tenant {self.tenant!r} has no job; there are {', '.join(known[:10])}"
             )
+        span = "" if self.hours == inf else f"in the {self.hours:g} hours "
         return InvalidInputError(
-            f"no job is submitted in the {self.hours:g} hours from hour {self.from_h:g} on; "
+            f"no job is submitted {span}from hour {self.from_h:g} on; "
             "choose another --from-h or --hours"
         )

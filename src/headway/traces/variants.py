@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from headway.core.errors import InvalidInputError
+from headway.core.model.split import split_batch
 from headway.core.types import BatchMode, GpuBounds, JobSpec
 from headway.traces.assign import alone_s, assigned, step_s
 from headway.traces.base import JobProfile, Workload, samples_to_end
@@ -71,10 +72,16 @@ def _rigid(job: JobSpec, profile: JobProfile) -> JobSpec:
     gpus = GpuBounds(min_gpus=held, max_gpus=held)
     if not job.batch.adapts:
         return replace(job, gpus=gpus)
-    size = job.requested_batch_size
+    size = split_batch(job.batch, job.requested_batch_size, held).batch_size  # as it would be there
     batch = replace(job.batch, mode=BatchMode.FIXED, initial_batch_size=size, max_batch_size=size)
     # at the one size that it has left, every example counts as one
-    kept = replace(job, gpus=gpus, batch=batch, work_examples=samples_to_end(job, profile))
+    kept = replace(
+        job,
+        gpus=gpus,
+        batch=batch,
+        requested_batch_size=size,
+        work_examples=samples_to_end(replace(job, requested_batch_size=size), profile),
+    )
     return replace(kept, work_samples=samples_to_end(kept, profile))
 
 

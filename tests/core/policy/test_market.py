@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from headway.core.policy.grid import Grid
+from headway.core.policy.headway import Headway
 from headway.core.policy.market import LEAST_ERROR, UNKNOWN_ERROR, Market
 from headway.core.policy.promise import Promise
 from headway.core.types import JobView
-from headway.testing.snapshots import bounds, job, nodes, report, running, snapshot
+from headway.testing.snapshots import bounds, decide, job, nodes, report, running, snapshot
 
 
 def promised(*jobs: JobView, weight: list[float] | None = None, now_s: float = 60.0) -> Promise:
@@ -74,3 +75,14 @@ class TestMemory:
         assert (memory.news_s, calm.news_s) == (60.0, 60.0)
         ended = calm.seen(replace(seen, now_s=180.0, departures=1), seen.jobs, 600.0)
         assert ended.news_s == 180.0
+
+    def test_an_error_beyond_sense_is_that_of_a_job_of_which_nothing_is_known(self) -> None:
+        """The square of such a standard error overflowed, and the round was lost."""
+        view = rigid("a")
+        assert view.report is not None
+        told = replace(view.report, noise_scale_error=1e300)
+        seen = snapshot(nodes(4), replace(view, report=told))
+        decision = decide(Headway(), seen)
+        numbers = dict(decision.reasons[0].numbers)
+        assert numbers["finish_error_s"] < np.inf
+        assert promised(replace(view, report=told)).error[0] == UNKNOWN_ERROR

@@ -1,5 +1,7 @@
 """Finish times and costs of what a job may hold, by hand and as laws."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -62,3 +64,13 @@ class TestCost:
         made = promise()
         late, later = (float(made.cost(np.array([t]), b=1.0, q=1.0)[0]) for t in (1_200, 1_300))
         assert late - later == pytest.approx(-100 / 3_600)
+
+
+@given(st.floats(1.0, 1e40), st.floats(1.0, 1e40), st.floats(0, 2), st.floats(1, 20))
+def test_costs_are_finite_and_so_are_their_ratios(
+    age_s: float, than_s: float, b: float, q: float
+) -> None:
+    late = replace(promise(), egalitarian_s=np.array([than_s]))
+    with np.errstate(over="raise"):
+        cost = late.cost(np.array([age_s]), b=b, q=q)
+        assert 0 < float(cost[0]) < 1e200

@@ -93,3 +93,14 @@ def test_what_is_left_is_given_out_in_order(jobs: list[tuple[int, float]]) -> No
     short = np.flatnonzero(filled < 1.0 - 1e-9)
     if len(short):
         assert filled[short[0] + 1 :] == pytest.approx(shares[short[0] + 1 :])
+
+
+def test_with_a_reset_nobody_waits_for_nobody() -> None:
+    """Who was given time has ended: later ones waited a whole reset, and nothing was running."""
+    first, later = snapshot(nodes(1), job("a"), now_s=0.0), snapshot(nodes(1), job("b"), now_s=60.0)
+    _, memory = decide_by_shares(first, Accounts(), lambda grid, _: np.ones(1), reset_s=1e5)
+    both = replace(later, jobs=(job("a"), job("b")))
+    waits, _ = decide_by_shares(both, memory, lambda grid, _: np.ones(2), reset_s=1e5)
+    assert set(waits.allocations) == {"a"}
+    decision, _ = decide_by_shares(later, memory, lambda grid, _: np.ones(1), reset_s=1e5)
+    assert set(decision.allocations) == {"b"}

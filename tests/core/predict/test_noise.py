@@ -47,6 +47,11 @@ class TestCourse:
         ahead = grown("web-1").ahead([at("net-2", 0.0, 100.0)])[0]
         assert ahead[-1] > 1e3
 
+    def test_an_infinite_noise_scale_is_a_very_large_one(self) -> None:
+        """Efficiency knows it; its mean was no number, and neither was any forecast after it."""
+        course = grown("net-1").updated([at("net-1", 0.5, np.inf)])
+        assert np.isfinite(course.ahead([at("net-2", 0.1, np.inf), at("net-2", 0.6, 9.0)])).all()
+
     def test_a_job_without_an_estimate_begins_where_its_kind_began(self) -> None:
         ahead = grown("net-1").ahead([at("net-2", 0.0, None)])[0]
         assert ahead[0] == pytest.approx(100.0, rel=0.01)

@@ -1,6 +1,7 @@
 """What ``headway`` remembers, and the promise to each job that it makes of it."""
 
 from dataclasses import dataclass, field, replace
+from math import hypot
 
 import numpy as np
 
@@ -105,5 +106,5 @@ def _errors(grid: Grid, known: BoolArray) -> Float64[FloatArray, " jobs"]:
         size = max(report.batch_size, 1)
         worth = phi_error * size / ((phi + size) * max(phi + job.spec.batch.initial_batch_size, 1))
         step = report.step_error or report.fit_error or 0.0
-        errors[row] = np.sqrt(LEAST_ERROR**2 + step**2 + worth**2)
+        errors[row] = min(hypot(LEAST_ERROR, step, worth), UNKNOWN_ERROR)
     return errors

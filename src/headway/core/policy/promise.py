@@ -7,6 +7,7 @@ import numpy as np
 from headway.core.types import Float64, FloatArray
 
 HOUR_S = 3600.0
+MOST_COST = 1e100  # of (T / E)^q, which is no less than its inverse; so that no sum overflows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,4 +53,6 @@ class Promise:
         """E^b (T / E)^q of an age T at the end, with the egalitarian E in hours in the first."""
         wide = (slice(None), *[None] * (finish_s.ndim - 1))
         egalitarian_s = self.egalitarian_s[wide]
-        return np.asarray((egalitarian_s / HOUR_S) ** b * (finish_s / egalitarian_s) ** q)
+        most = MOST_COST ** (1.0 / q)
+        rho = np.clip(finish_s / egalitarian_s, 1.0 / most, most)
+        return np.asarray((egalitarian_s / HOUR_S) ** b * rho**q)

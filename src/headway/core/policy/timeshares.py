@@ -87,7 +87,8 @@ def decide_by_shares(
     """Divide time where there is news, then run by promised over received time.
 
     With ``reset_s`` time is divided that many seconds after the last time at the earliest, accounts
-    are cleared then, and who came since waits, even where GPUs idle: as in the published code.
+    are cleared then, and who came since waits, even where GPUs idle: as in the published code; but
+    not where nobody else is left, as everybody would wait for nobody.
     ``clears``: accounts are cleared at every division.
     """
     grid = Grid.of(snapshot, at_requested_size=True)
@@ -96,7 +97,7 @@ def decide_by_shares(
     memory = _settled(memory, grid, snapshot)
     news = (snapshot.arrivals, snapshot.departures, snapshot.changes)
     fresh = any(job.spec.job_id not in memory.of for job in grid.jobs)
-    due = memory.news is None or snapshot.now_s - memory.divided_s >= reset_s
+    due = not memory.of or snapshot.now_s - memory.divided_s >= reset_s
     if due and (fresh or news != memory.news):
         shares = divide(grid, ahead(grid.jobs, memory.foresight, grid.largest))
         memory = _divided(memory, grid, shares, clear=clears or reset_s > 0)

@@ -19,7 +19,7 @@ NODES = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0])  # shares of a
 BATCHES = 12  # sizes that are tried at each
 MOST_REPORTS = 200.0  # that the mean at a node counts, so that it ages
 LEAST_REPORTS = 0.3  # near a node, below which it was not seen
-MOST_LOG = 40.0
+MOST_LOG = 40.0  # of phi + M0; an infinite phi counts as this
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,4 +138,4 @@ def _share(job: JobView) -> float:
 def _level(job: JobView) -> float:
     """log(phi + M0), all that efficiency depends on."""
     phi = assumed_noise_scale(None if job.report is None else job.report.noise_scale)
-    return float(np.log(phi + job.spec.batch.initial_batch_size))
+    return min(float(np.log(phi + job.spec.batch.initial_batch_size)), MOST_LOG)
