@@ -50,7 +50,7 @@ class Setup:
     most_nodes: int = 0  # to which a policy may scale the cluster
     interference: float = 0.0  # share of its speed lost by a job that spans nodes beside another
     restart_spread: float = 0.0  # standard deviation of the logarithm of the jobs' restart delays
-    declared_error: float = 0.0  # of the logarithm of the work that owners declare
+    declared_error: float = 0.0  # the same of the work that owners declare, over the true one
     oracle_models: bool = False  # agents have the fit of their whole profile from the start
     tenants: str = ""  # weights that say what each is entitled to, whoever decides
 

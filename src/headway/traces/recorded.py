@@ -22,6 +22,7 @@ class Recorded:
 
     @property
     def gpu_hours(self) -> float:
+        """GPUs held times hours run."""
         return self.gpus * self.duration_s / HOUR_S
 
 
@@ -49,6 +50,7 @@ class Window:
 
     @property
     def from_s(self) -> float:
+        """When the window begins, in seconds of the recording."""
         return self.from_h * HOUR_S
 
     def cut(self, recording: Recording) -> Recording:

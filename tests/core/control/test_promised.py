@@ -27,9 +27,6 @@ def test_a_promise_is_read_from_the_numbers_of_a_reason() -> None:
     assert Promised.of(reason(1_800.0)) == Promised(
         egalitarian_s=2_000.0, finish_s=1_800.0, finish_error_s=50.0
     )
-    promised = Promised.of(reason(1_800.0))
-    assert promised is not None
-    assert promised.rho_hat == 0.9
 
 
 def test_a_policy_that_gives_only_rho_hat_predicts_no_finish() -> None:

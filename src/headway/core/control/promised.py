@@ -29,11 +29,6 @@ class Promised:
         except KeyError:
             return None
 
-    @property
-    def rho_hat(self) -> float:
-        """Predicted finish over the egalitarian one; above 1 the job is late."""
-        return self.finish_s / self.egalitarian_s
-
 
 def has_moved(before: Reason, after: Reason, *, age_s: float, round_s: float) -> bool:
     """Whether a promise is another one than was told before, by more than it is worth to say.

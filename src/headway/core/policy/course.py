@@ -1,8 +1,8 @@
 """How far each job is and what is left of it, as far as it declares and reports; and its clock.
 
-Progress is counted in examples, of a job that adapts its batch by itself in seconds alone at its
-requested size. What a unit of it takes changes along a run, since the noise scale does: it is told
-in *work*, the goodput of now times seconds.
+Progress is counted in examples, of a job that adapts its batch by itself in those that its seconds
+alone at its requested size are worth at the goodput of now. What a unit of it takes changes along a
+run, since the noise scale does: it is told in *work*, the goodput of now times seconds.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,9 +28,9 @@ class Course:
     """One row a job."""
 
     known: BoolArray  # False: it has not reported, and how long it takes is a guess
-    done: Float64[FloatArray, " jobs"]  # progress
-    whole: Float64[FloatArray, " jobs"]  # progress at its end
-    work: Float64[FloatArray, "jobs nodes"]  # up to each of NODES
+    done: Float64[FloatArray, " jobs"]  # progress, in examples
+    whole: Float64[FloatArray, " jobs"]  # the same at its end
+    work: Float64[FloatArray, "jobs nodes"]  # up to each of NODES, which are shares of ``whole``
 
     @classmethod
     def of(

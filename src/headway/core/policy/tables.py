@@ -29,7 +29,9 @@ class Tables:
     local: Float64[FloatArray, "jobs kinds sizes"]  # on one node
     rack: Float64[FloatArray, "jobs kinds counts"] | None  # on several nodes of one rack
     several: Float64[FloatArray, "jobs kinds counts"]  # on several nodes, of several racks if any
-    share: Float64[FloatArray, "jobs kinds"] | None = None  # of a fair share as on one node; or not
+    share: Float64[FloatArray, "jobs kinds"] | None = (
+        None  # of a fair share as on one node; None: not asked for
+    )
 
     def at(
         self,
