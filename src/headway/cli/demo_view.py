@@ -61,7 +61,7 @@ def why_size(reason: Reason | None) -> str:
     """The decision's reason with its numbers, as people read them."""
     if reason is None:
         return ""
-    told = [" ".join(figure) for figure in figures(reason)]
+    told = [f"{name.removesuffix('_s')} {value}" for name, value in figures(reason)]
     return f"{reason.code}: {', '.join(told)}" if told else str(reason.code)
 
 

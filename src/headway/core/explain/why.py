@@ -53,7 +53,9 @@ def figures(reason: Reason) -> list[tuple[str, str]]:
         if what == "gpus" or side == "before":  # before goes with after
             continue
         before = numbers.get(f"{what}_before") if side == "after" else None
-        if before is None:
+        if name in PROMISE and name.endswith("_s"):
+            shown.append((name, span(value)))
+        elif before is None:
             shown.append((name, f"{value:.3g}"))
         else:
             shown.append((what, f"{before:.3g} → {value:.3g}"))
