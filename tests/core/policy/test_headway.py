@@ -83,6 +83,18 @@ def test_a_dear_restart_keeps_a_job_where_a_cheap_one_lets_it_grow() -> None:
     assert codes == [ReasonCode.GREW, ReasonCode.KEPT]
 
 
+def test_what_a_restart_costs_is_learned_where_rounds_are_short() -> None:
+    """A demo of jobs of a minute in rounds of 5 s had no resize: 30 s were assumed for ever."""
+    view = running(job("a"), {"n0": 1})
+    told = replace(report(restart_s=None), progress_examples=1e5)
+    short = replace(view, spec=replace(view.spec, work_examples=1.5e5), report=told)
+    codes = [
+        code_of(decide(Headway(), replace(snapshot(nodes(4), short), round_s=round_s)), "a")
+        for round_s in (5.0, 600.0)
+    ]
+    assert codes == [ReasonCode.GREW, ReasonCode.KEPT]
+
+
 def test_a_tenant_with_more_weight_is_served_first() -> None:
     def of(name: str, tenant: str) -> JobView:
         view = rigid(name)

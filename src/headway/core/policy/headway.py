@@ -8,7 +8,7 @@ import numpy as np
 from headway.core.errors import InvalidInputError
 from headway.core.policy.base import Traits
 from headway.core.policy.grid import Grid
-from headway.core.policy.limits import restart_delays_s
+from headway.core.policy.limits import ASSUMED_RESTART_S, restart_delays_s
 from headway.core.policy.market import Market
 from headway.core.policy.promise import Promise
 from headway.core.policy.shares import job_weights, parse_tenants
@@ -94,7 +94,9 @@ class Headway:
         if not grid.jobs:
             return grid.decision(grid.held, gap=0.0), memory.idle()
         weight = job_weights(grid.jobs, parse_tenants(self.tenants))
-        delay_s = self.delays * restart_delays_s(grid.jobs)
+        # with 30 s in rounds of 5 s no short job was ever moved, so that nobody learned better
+        assumed_s = min(ASSUMED_RESTART_S, snapshot.round_s / 2)
+        delay_s = self.delays * restart_delays_s(grid.jobs, assumed_s=assumed_s)
         calm_s = min(self.calm * (snapshot.now_s - memory.news_s), self.most_lookahead_s)
         lookahead_s = np.maximum(max(self.lookahead_s, calm_s), LOOKAHEAD_DELAYS * delay_s)
         promise, paces, memory = memory.promised(grid, weight, snapshot.now_s, lookahead_s)

@@ -62,10 +62,12 @@ def realloc_factor(
     return np.asarray(np.clip(factor, 0.0, 1.0))
 
 
-def restart_delays_s(jobs: Sequence[JobView]) -> Float64[FloatArray, " jobs"]:
+def restart_delays_s(
+    jobs: Sequence[JobView], *, assumed_s: float = ASSUMED_RESTART_S
+) -> Float64[FloatArray, " jobs"]:
     """Each job's measured restart delay, else the usual one."""
     measured = [job.report.restart_s if job.report is not None else None for job in jobs]
-    return np.array([ASSUMED_RESTART_S if one is None else one for one in measured])
+    return np.array([assumed_s if one is None else one for one in measured])
 
 
 def caps(jobs: Sequence[JobView]) -> Int64[IntArray, " jobs"]:
