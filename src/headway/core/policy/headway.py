@@ -5,10 +5,9 @@ from typing import final
 
 import numpy as np
 
-from headway.core.errors import InvalidInputError
 from headway.core.policy.base import Traits
 from headway.core.policy.grid import Grid
-from headway.core.policy.limits import ASSUMED_RESTART_S, restart_delays_s
+from headway.core.policy.limits import ASSUMED_RESTART_S, check_ranges, restart_delays_s
 from headway.core.policy.market import Market
 from headway.core.policy.promise import Promise
 from headway.core.policy.shares import job_weights, parse_tenants
@@ -66,12 +65,7 @@ class Headway:
 
     def __post_init__(self) -> None:
         """Raise InvalidInputError for a setting beyond which the arithmetic means nothing."""
-        for name, (low, high) in RANGES.items():
-            value: float = getattr(self, name)
-            if not low <= value <= high:
-                raise InvalidInputError(
-                    f"headway.{name} must be {low:g} to {high:g}, not {value:g}"
-                )
+        check_ranges(self, "headway", RANGES)
         parse_tenants(self.tenants)
 
     @property

@@ -1,6 +1,6 @@
 """What a job may hold next: allowed sizes, the scale-out cap, and what a move costs (Pollux)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +22,16 @@ def check_range(setting: str, value: float, low: float, high: float, *, off: boo
     if not (low <= value <= high or (off and value == 0)):
         zero = "0, or " if off else ""
         raise InvalidInputError(f"{setting} must be {zero}{low:g} to {high:g}, not {value:g}")
+
+
+def check_ranges(policy: object, name: str, ranges: Mapping[str, tuple[float, float]]) -> None:
+    """That the settings of a policy of this name have sense, each in its range.
+
+    Raises:
+        InvalidInputError: one has none.
+    """
+    for setting, (low, high) in ranges.items():
+        check_range(f"{name}.{setting}", getattr(policy, setting), low, high)
 
 
 def scale_out_cap(job: JobView) -> int:

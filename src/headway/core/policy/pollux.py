@@ -9,7 +9,7 @@ from headway.core.errors import InvalidInputError
 from headway.core.model.speedup import fair_gpus
 from headway.core.policy.base import Traits
 from headway.core.policy.grid import Grid
-from headway.core.policy.limits import caps, realloc_factor, restart_delays_s
+from headway.core.policy.limits import caps, check_ranges, realloc_factor, restart_delays_s
 from headway.core.policy.plans import Plans
 from headway.core.policy.shares import job_weights, parse_tenants, power_sum_factors
 from headway.core.policy.speedups import Speedups
@@ -70,10 +70,7 @@ class Pollux:
 
     def __post_init__(self) -> None:
         """Raise InvalidInputError for a setting beyond which the arithmetic means nothing."""
-        for name, (low, high) in RANGES.items():
-            value: float = getattr(self, name)
-            if not low <= value <= high:
-                raise InvalidInputError(f"pollux.{name} must be {low:g} to {high:g}, not {value:g}")
+        check_ranges(self, "pollux", RANGES)
         if self.search not in SEARCHES:
             raise InvalidInputError(
                 f"pollux.search must be {' or '.join(SEARCHES)}, not {self.search!r}"

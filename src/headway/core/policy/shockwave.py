@@ -6,13 +6,12 @@ from typing import final
 
 import numpy as np
 
-from headway.core.errors import InvalidInputError
 from headway.core.ids import JobId
 from headway.core.policy.admission import admit, place, requested_gpus
 from headway.core.policy.base import Traits
 from headway.core.policy.fairness import Crowd, budgets
 from headway.core.policy.grid import Grid
-from headway.core.policy.limits import restart_delays_s
+from headway.core.policy.limits import check_ranges, restart_delays_s
 from headway.core.policy.remaining import Ahead, ahead
 from headway.core.policy.shares import job_weights, parse_tenants
 from headway.core.predict.foresight import Foresight
@@ -95,12 +94,7 @@ class Shockwave:
 
     def __post_init__(self) -> None:
         """Raise InvalidInputError for a setting beyond which the arithmetic means nothing."""
-        for name, (low, high) in RANGES.items():
-            value: float = getattr(self, name)
-            if not low <= value <= high:
-                raise InvalidInputError(
-                    f"shockwave.{name} must be {low:g} to {high:g}, not {value:g}"
-                )
+        check_ranges(self, "shockwave", RANGES)
 
         parse_tenants(self.tenants)
 

@@ -5,10 +5,15 @@ from typing import TypeVar, final
 
 import numpy as np
 
-from headway.core.errors import InvalidInputError
 from headway.core.policy.base import Traits
 from headway.core.policy.grid import Grid
-from headway.core.policy.limits import allowed_sizes, caps, realloc_factor, restart_delays_s
+from headway.core.policy.limits import (
+    allowed_sizes,
+    caps,
+    check_ranges,
+    realloc_factor,
+    restart_delays_s,
+)
 from headway.core.policy.tables import Goodputs, Places, Tables
 from headway.core.solve.slots import Bins, Options, Shapes, arrange, choose
 from headway.core.types import (
@@ -55,10 +60,7 @@ class Sia:
 
     def __post_init__(self) -> None:
         """Raise InvalidInputError for a setting beyond which the arithmetic means nothing."""
-        for name, (low, high) in RANGES.items():
-            value: float = getattr(self, name)
-            if not low <= value <= high:
-                raise InvalidInputError(f"sia.{name} must be {low:g} to {high:g}, not {value:g}")
+        check_ranges(self, "sia", RANGES)
 
     @property
     def traits(self) -> Traits:
