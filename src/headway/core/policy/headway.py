@@ -120,25 +120,13 @@ class Headway:
         def cost(pace: FloatArray, delay_s: Float64[FloatArray, " jobs"] | float) -> FloatArray:
             return promise.cost(promise.finish_s(pace, delay_s), b=b, q=self.q)
 
-        def moved(pace: Float64[FloatArray, "jobs kinds sizes"]) -> FloatArray:
-            allowed = (pace > 0) & ~grid.pinned[:, None, None]
-            return np.where(allowed, cost(pace, delay_s), np.inf)
-
-        nothing, new, near = np.zeros(len(grid.jobs)), paces.new, 1.0 - self.spread
-        far = near if new.rack is None else near * near  # several racks are further than one
-        stopped = promise.cost(
-            promise.finish_s(nothing) + np.where(grid.running, delay_s, 0.0), b=b, q=self.q
-        )
-        return Problem(
-            capacity=grid.capacity,
-            held=grid.held,
-            kind=grid.kind,
-            rack=grid.rack,
-            cost_none=np.where(grid.pinned, np.inf, stopped),
-            cost_local=moved(new.local),
-            cost_rack=None if new.rack is None else moved(new.rack * near),
-            cost_several=moved(new.several * far),
-            cost_keep=np.where(grid.running, cost(paces.keep, 0.0), np.inf),
+        stopped_s = promise.finish_s(np.zeros(len(grid.jobs)))
+        stopped_s = stopped_s + np.where(grid.running, delay_s, 0.0)
+        return paces.problem(
+            none=promise.cost(stopped_s, b=b, q=self.q),
+            moved=lambda pace: cost(pace, delay_s),
+            keep=cost(paces.keep, 0.0),
+            spread=self.spread,
             share_spanning=not self.avoid_interference,
         )
 

@@ -154,38 +154,21 @@ class Pollux:
         factor: Float64[FloatArray, " jobs"],
         terms: Float64[FloatArray, " jobs"],
     ) -> Problem:
-        """Costs of everything each job may do; a pinned one may only stay."""
-        nothing, new, near = np.zeros(len(grid.jobs)), speedups.new, 1.0 - self.spread
-        far = near if new.rack is None else near * near  # several racks are further than one
-        each = terms[:, None, None]
-        return Problem(
-            capacity=grid.capacity,
-            held=grid.held,
-            kind=grid.kind,
-            rack=grid.rack,
-            cost_none=np.where(grid.pinned, np.inf, terms * self._cost(nothing)),
-            cost_local=each * self._cost_of_moving(speedups, new.local, factor),
-            cost_rack=(
-                None
-                if new.rack is None
-                else each * self._cost_of_moving(speedups, new.rack * near, factor)
-            ),
-            cost_several=each * self._cost_of_moving(speedups, new.several * far, factor),
-            cost_keep=np.where(grid.running, terms * self._cost(speedups.keep), np.inf),
+        """Costs of everything each job may do."""
+        each, moves = terms[:, None, None], factor[:, None, None]
+
+        def moved(speedup: Float64[FloatArray, "jobs kinds sizes"]) -> FloatArray:
+            grows = speedups.grows(speedup.shape[2])
+            counted = speedup * moves * np.where(grows, 1.0, 1.0 - self.margin)
+            return np.asarray(each * self._cost(counted))
+
+        return speedups.problem(
+            none=terms * self._cost(np.zeros(len(grid.jobs))),
+            moved=moved,
+            keep=terms * self._cost(speedups.keep),
+            spread=self.spread,
             share_spanning=not self.avoid_interference,
         )
-
-    def _cost_of_moving(
-        self,
-        speedups: Speedups,
-        speedup: Float64[FloatArray, "jobs kinds sizes"],
-        factor: Float64[FloatArray, " jobs"],
-    ) -> Float64[FloatArray, "jobs kinds sizes"]:
-        """Costs of new placements by type and size; a pinned job has none."""
-        grows = speedups.grows(speedup.shape[2])
-        counted = speedup * factor[:, None, None] * np.where(grows, 1.0, 1.0 - self.margin)
-        allowed = (speedup > 0) & ~speedups.grid.pinned[:, None, None]
-        return np.where(allowed, self._cost(counted), np.inf)
 
     def _cost(self, speedup: FloatArray) -> FloatArray:
         """A job's share of the sum that is minimised in place of FITNESS_p."""

@@ -1,5 +1,6 @@
 """Speedups (Pollux, Eqn. 15) of everything that each job may hold, by GPU type and locality."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from headway.core.policy.grid import Grid
 from headway.core.policy.limits import allowed_sizes
 from headway.core.policy.tables import Places, Tables, as_on_one_node
+from headway.core.solve.problem import Problem
 from headway.core.types import BoolArray, Float64, FloatArray, Int64, IntArray
 
 
@@ -66,6 +68,40 @@ class Speedups:
         """The speedup of each job's row as a new placement."""
         grid = self.grid
         return self.new.at(alloc.sum(axis=1), grid.kind_of(alloc), grid.locality_of(alloc))
+
+    def problem(
+        self,
+        *,
+        none: Float64[FloatArray, " jobs"],
+        moved: Callable[[FloatArray], FloatArray],
+        keep: Float64[FloatArray, " jobs"],
+        spread: float,
+        share_spanning: bool,
+    ) -> Problem:
+        """Costs of everything each job may do; a pinned one may only stay.
+
+        ``moved`` gives those of a table of new placements. A placement on several nodes is denied
+        the share ``spread`` of its speedup, one on several racks the same again.
+        """
+        grid, new, near = self.grid, self.new, 1.0 - spread
+        far = near if new.rack is None else near * near  # several racks are further than one
+
+        def costs(speedup: Float64[FloatArray, "jobs kinds sizes"]) -> FloatArray:
+            allowed = (speedup > 0) & ~grid.pinned[:, None, None]
+            return np.where(allowed, moved(speedup), np.inf)
+
+        return Problem(
+            capacity=grid.capacity,
+            held=grid.held,
+            kind=grid.kind,
+            rack=grid.rack,
+            cost_none=np.where(grid.pinned, np.inf, none),
+            cost_local=costs(new.local),
+            cost_rack=None if new.rack is None else costs(new.rack * near),
+            cost_several=costs(new.several * far),
+            cost_keep=np.where(grid.running, keep, np.inf),
+            share_spanning=share_spanning,
+        )
 
     def grows(self, sizes: int) -> BoolArray:
         """Which sizes on which types are more of what a job holds; all, for one that waits."""
