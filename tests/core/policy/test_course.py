@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from headway.core.adaptation import STATIC, Adaptation
 from headway.core.policy.course import Clocks, Course, courses
 from headway.core.policy.grid import Grid
 from headway.core.policy.tables import Goodputs, Places
@@ -61,6 +62,19 @@ class TestCourses:
         course = course_of(at("a", 0.0, 1_000.0), at("b", 0.0, 500.0), job("c"))
         assert course.known.tolist() == [True, True, False]
         assert course.work_from(course.done)[2] == pytest.approx(500.0)
+
+    def test_who_asks_for_more_than_the_cluster_has_does_not_stop_the_others(self) -> None:
+        """Beside a job with regimes the goodput of 64 GPUs was looked up in a table of four."""
+        planned = at("a", 0.0, None)
+        adaptation = Adaptation(
+            rule=STATIC, model="toy", configurations=(128,), epochs=10.0, samples_per_epoch=1_000
+        )
+        regimes = replace(planned, spec=replace(planned.spec, adaptation=adaptation))
+        wide = at("b", 300.0, 1_000.0)
+        jobs = [regimes, replace(wide, spec=replace(wide.spec, requested_gpus=64))]
+        for one in (jobs, [replace(regimes, spec=replace(regimes.spec, requested_gpus=64)), wide]):
+            course = course_of(*one)
+            assert course.work_from(course.done)[1] == pytest.approx(700.0)
 
     def test_work_is_less_where_the_noise_scale_will_grow(self) -> None:
         slow = np.linspace(1.0, 0.1, len(NODES))[None]

@@ -12,6 +12,7 @@ from typing import Self
 import numpy as np
 
 from headway.core.ids import JobId
+from headway.core.policy.egalitarian import LEAST_PER_S
 from headway.core.policy.grid import Grid
 from headway.core.policy.remaining import ASSUMED_S, ahead
 from headway.core.policy.tables import Tables
@@ -100,13 +101,13 @@ def _declared(job: JobView, kinds: Kinds) -> tuple[float, float]:
 
 
 def _requested_per_s(grid: Grid, goodput_per_s: Tables) -> Float64[FloatArray, " jobs"]:
-    """Goodput at the requested size, on the best GPU type."""
-    each = []
-    for row, job in enumerate(grid.jobs):
-        gpus = job.spec.requested_gpus
-        tables = (goodput_per_s.local, goodput_per_s.several)
-        each.append(max(float(one[row, :, gpus].max()) for one in tables if gpus < one.shape[2]))
-    return np.maximum(each, 1e-12)
+    """Goodput at the requested size, or the largest that is known, on the best GPU type."""
+    job, known = np.arange(len(grid.jobs)), goodput_per_s.several.shape[2] - 1
+    gpus = np.minimum([one.spec.requested_gpus for one in grid.jobs], known)
+    local = np.minimum(gpus, goodput_per_s.local.shape[2] - 1)
+    one_node = np.where(local == gpus, goodput_per_s.local[job, :, local].max(axis=1), 0.0)
+    several = goodput_per_s.several[job, :, gpus].max(axis=1)
+    return np.asarray(np.maximum(np.maximum(one_node, several), LEAST_PER_S))
 
 
 @dataclass(frozen=True, slots=True)
