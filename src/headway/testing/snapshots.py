@@ -109,6 +109,18 @@ def report(
     )
 
 
+STEP_S = 0.018 + 0.0007 * 128  # of that report's job alone, at its batch of 128
+
+
+def of_seconds(
+    name: str, left_s: float, *, done_s: float = 0.0, gpus: int = 1, submitted_s: float = 0.0
+) -> JobView:
+    """A job that runs so long alone if it has one GPU."""
+    view = job(name, requested_gpus=gpus, submitted_s=submitted_s)
+    spec = replace(view.spec, work_samples=(done_s + left_s) / STEP_S * 128)
+    return replace(view, spec=spec, report=replace(report(), samples=round(done_s / STEP_S * 128)))
+
+
 def running(view: JobView, on: dict[str, int], *, attained_gpu_s: float = 0.0) -> JobView:
     """The same job holding GPUs."""
     allocation = Allocation.of({NodeId(node): count for node, count in on.items()})
@@ -140,6 +152,11 @@ def decide(policy: Policy[Any], seen: Snapshot) -> Decision:
 def code_of(decision: Decision, name: str) -> ReasonCode:
     """The reason that a job is given."""
     return next(reason.code for reason in decision.reasons if reason.job_id == name)
+
+
+def numbers_of(decision: Decision, name: str) -> dict[str, float]:
+    """The figures of the reason that a job is given."""
+    return dict(next(reason.numbers for reason in decision.reasons if reason.job_id == name))
 
 
 def random_job(rng: np.random.Generator, name: str, submitted_s: float) -> JobView:

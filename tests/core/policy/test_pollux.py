@@ -19,6 +19,7 @@ from headway.testing.snapshots import (
     episode,
     job,
     nodes,
+    numbers_of,
     report,
     running,
     snapshot,
@@ -59,10 +60,6 @@ def held(decision: Decision) -> dict[str, int]:
     return {name: allocation.gpus for name, allocation in decision.allocations.items()}
 
 
-def numbers(decision: Decision, name: str) -> dict[str, float]:
-    return dict(next(reason.numbers for reason in decision.reasons if reason.job_id == name))
-
-
 def veteran(name: str, on: dict[str, int] | None = None, **kwargs: object) -> JobView:
     """A job that once held eight GPUs, so that no cap binds, and that reports."""
     view = replace(job(name, gpus=bounds(most=8)), max_gpus_held=8, report=report())
@@ -99,7 +96,7 @@ def test_at_their_fair_share_jobs_have_speedup_one_and_fitness_says_so() -> None
         decision = decide(Pollux(p=p), snapshot(nodes(4), *jobs))
         assert held(decision) == {"a": 2, "b": 2}
         assert decision.objective == pytest.approx(1.001)
-    figures = numbers(decision, "a")
+    figures = numbers_of(decision, "a")
     assert figures["speedup_before"] == figures["speedup_after"] == 1.0
 
 
@@ -107,7 +104,7 @@ def test_a_waiting_job_makes_a_large_one_shrink() -> None:
     decision = decide(Pollux(), snapshot(nodes(4), veteran("a", {"n0": 4}), veteran("b")))
     assert held(decision) == {"a": 2, "b": 2}
     assert code_of(decision, "a") is ReasonCode.SHRANK
-    figures = numbers(decision, "a")
+    figures = numbers_of(decision, "a")
     assert (figures["gpus_before"], figures["gpus_after"]) == (4, 2)
     assert figures["speedup_before"] > figures["speedup_after"] == 1.0
 
@@ -123,7 +120,7 @@ def test_a_job_that_restarted_too_often_keeps_what_it_holds() -> None:
 def test_the_measured_restart_delay_counts_not_the_assumed_one() -> None:
     slow = veteran("a", {"n0": 1}, report=report(restart_s=1_800.0))
     decision = decide(Pollux(), snapshot(nodes(2), slow))
-    assert numbers(decision, "a")["realloc_factor"] == pytest.approx(3_600 / 5_400)
+    assert numbers_of(decision, "a")["realloc_factor"] == pytest.approx(3_600 / 5_400)
 
 
 def test_of_two_jobs_that_differ_in_this_alone_the_one_that_restarts_quickly_moves() -> None:

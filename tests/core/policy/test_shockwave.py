@@ -9,7 +9,7 @@ from headway.core.errors import InvalidInputError
 from headway.core.ids import JobId
 from headway.core.policy import make
 from headway.core.policy.shockwave import Planned, Shockwave
-from headway.core.types import Decision, JobView, ReasonCode, Snapshot
+from headway.core.types import Decision, ReasonCode, Snapshot
 from headway.testing.policies import SEEDS, PolicyContract
 from headway.testing.snapshots import (
     code_of,
@@ -17,7 +17,8 @@ from headway.testing.snapshots import (
     episode,
     job,
     nodes,
-    report,
+    numbers_of,
+    of_seconds,
     running,
     snapshot,
 )
@@ -35,21 +36,6 @@ class TestContractAsPublished(PolicyContract):
         return Shockwave(lam=1e-3, finish=0.0, tail=1.0, window_rounds=5)
 
 
-STEP_S = 0.018 + 0.0007 * 128
-
-
-def of_seconds(name: str, left_s: float, *, done_s: float = 0.0, gpus: int = 1) -> JobView:
-    """A job that runs so long alone, on one GPU at a known speed."""
-    view = job(name, requested_gpus=gpus)
-    spec = replace(view.spec, work_samples=(done_s + left_s) / STEP_S * 128)
-    told = replace(report(), samples=round(done_s / STEP_S * 128))
-    return replace(view, spec=spec, report=told)
-
-
-def numbers(decision: Decision, name: str) -> dict[str, float]:
-    return dict(next(reason.numbers for reason in decision.reasons if reason.job_id == name))
-
-
 def following(policy: Shockwave, seen: Snapshot, memory: Planned) -> tuple[Decision, Planned]:
     return policy.decide(seen, memory, np.random.default_rng(0))
 
@@ -61,14 +47,14 @@ def test_who_is_late_goes_first() -> None:
     )
     decision = decide(Shockwave(), snapshot(nodes(1), late, fresh))
     assert set(decision.allocations) == {"late"}
-    assert numbers(decision, "late")["budget"] > numbers(decision, "fresh")["budget"]
+    assert numbers_of(decision, "late")["budget"] > numbers_of(decision, "fresh")["budget"]
 
 
 def test_the_owner_s_weight_is_a_budget() -> None:
     one, two = of_seconds("one", 5_000.0), of_seconds("two", 5_000.0)
     heavy = replace(two, spec=replace(two.spec, weight=4.0))
     rounds = {
-        name: numbers(decide(Shockwave(lam=0.0), snapshot(nodes(1), one, heavy)), name)[
+        name: numbers_of(decide(Shockwave(lam=0.0), snapshot(nodes(1), one, heavy)), name)[
             "planned_rounds"
         ]
         for name in ("one", "two")
@@ -91,8 +77,8 @@ def test_a_long_job_runs_before_it_is_too_late() -> None:
     jobs = [of_seconds(f"short{index}", 2_000.0, done_s=3_000.0) for index in range(4)]
     long = of_seconds("long", 40_000.0, done_s=20_000.0)
     seen = snapshot(nodes(1), long, *jobs)
-    assert numbers(decide(Shockwave(lam=10.0, tail=3.0), seen), "long")["planned_rounds"] == 20
-    assert numbers(decide(Shockwave(lam=0.0), seen), "long")["planned_rounds"] < 10
+    assert numbers_of(decide(Shockwave(lam=10.0, tail=3.0), seen), "long")["planned_rounds"] == 20
+    assert numbers_of(decide(Shockwave(lam=0.0), seen), "long")["planned_rounds"] < 10
 
 
 def test_a_plan_lasts_until_there_is_news() -> None:

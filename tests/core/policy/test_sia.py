@@ -21,6 +21,7 @@ from headway.testing.snapshots import (
     episode,
     job,
     nodes,
+    numbers_of,
     report,
     running,
     snapshot,
@@ -41,10 +42,6 @@ class TestContractAtOtherPowers(PolicyContract):
 
 def held(decision: Decision) -> dict[str, int]:
     return {name: allocation.gpus for name, allocation in decision.allocations.items()}
-
-
-def numbers(decision: Decision, name: str) -> dict[str, float]:
-    return dict(next(reason.numbers for reason in decision.reasons if reason.job_id == name))
 
 
 def veteran(name: str, on: dict[str, int] | None = None, *, most: int = 16) -> JobView:
@@ -108,9 +105,9 @@ def test_the_objective_is_the_papers(p: float) -> None:
 def test_goodput_is_measured_by_the_smallest_configuration_and_counts_its_gpus() -> None:
     """The row of G begins with the least number of GPUs that the job can run on."""
     decision = decide(Sia(), snapshot(nodes(4, 4), rigid("a", 4), veteran("b", {"n1": 1}, most=1)))
-    assert numbers(decision, "a")["goodput_after"] == pytest.approx(4.0)
-    assert numbers(decision, "b")["goodput_before"] == pytest.approx(1.0)
-    assert numbers(decision, "b")["goodput_after"] == pytest.approx(1.0)
+    assert numbers_of(decision, "a")["goodput_after"] == pytest.approx(4.0)
+    assert numbers_of(decision, "b")["goodput_before"] == pytest.approx(1.0)
+    assert numbers_of(decision, "b")["goodput_after"] == pytest.approx(1.0)
 
 
 def test_who_has_nothing_gets_the_gpus_of_who_loses_least() -> None:
@@ -150,13 +147,13 @@ def test_the_restart_factor(
     """(T - N S) / (T + S), Sia, section 3.4."""
     view = replace(veteran("a", {"n0": 1}), report=report(restart_s=restart_s), restarts=restarts)
     decision = decide(Sia(), snapshot(nodes(2), view, now_s=age_s))
-    assert numbers(decision, "a")["restart_factor"] == pytest.approx(factor)
+    assert numbers_of(decision, "a")["restart_factor"] == pytest.approx(factor)
 
 
 def test_who_waits_pays_for_no_restart() -> None:
     view = replace(veteran("a"), restarts=119)
     decision = decide(Sia(), snapshot(nodes(4), view))
-    assert numbers(decision, "a")["restart_factor"] == 1.0
+    assert numbers_of(decision, "a")["restart_factor"] == 1.0
     assert held(decision) == {"a": 4}
 
 
@@ -214,7 +211,7 @@ def test_what_another_policy_left_is_no_configuration_and_is_left() -> None:
     """Three GPUs on two nodes."""
     decision = decide(Sia(), snapshot(nodes(2, 2), veteran("a", {"n0": 2, "n1": 1})))
     assert held(decision) == {"a": 4}
-    assert numbers(decision, "a")["goodput_before"] > 1.0
+    assert numbers_of(decision, "a")["goodput_before"] > 1.0
 
 
 @pytest.mark.parametrize("seed", SEEDS)

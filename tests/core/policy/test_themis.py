@@ -1,15 +1,13 @@
 """The contract of themis, and its rule on instances with known answers."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from headway.core.errors import InvalidInputError
 from headway.core.policy.themis import Themis
-from headway.core.types import JobView, ReasonCode
+from headway.core.types import ReasonCode
 from headway.testing.policies import PolicyContract
-from headway.testing.snapshots import code_of, decide, job, nodes, report, running, snapshot
+from headway.testing.snapshots import code_of, decide, nodes, of_seconds, running, snapshot
 
 
 class TestContract(PolicyContract):
@@ -22,18 +20,6 @@ class TestContractWithTheDelay(PolicyContract):
     @pytest.fixture
     def policy(self) -> Themis:
         return Themis(reset_s=150.0)
-
-
-STEP_S = 0.018 + 0.0007 * 128
-
-
-def of_seconds(
-    name: str, left_s: float, *, done_s: float = 0.0, gpus: int = 1, submitted_s: float = 0.0
-) -> JobView:
-    """A job that runs so long alone if it has one GPU."""
-    view = job(name, requested_gpus=gpus, submitted_s=submitted_s)
-    spec = replace(view.spec, work_samples=(done_s + left_s) / STEP_S * 128)
-    return replace(view, spec=spec, report=replace(report(), samples=round(done_s / STEP_S * 128)))
 
 
 def test_only_the_worst_off_bid_and_of_them_the_shortest_runs() -> None:
