@@ -7,43 +7,18 @@ from hypothesis import strategies as st
 
 from benchmarks.bound import bound, needs_of, one_machine
 from headway.core.policy import make
-from headway.core.types import BatchContract, BatchMode, ThroughputParams
 from headway.sim.cluster import parse_cluster
 from headway.sim.driver import Setup, fitted
 from headway.sim.generate import generate
 from headway.sim.results import Contender, run_all
+from headway.testing.profiles import toy_profile
 from headway.traces.base import adaptive_job, workload
 from headway.traces.catalogue import CATALOGUE
-from headway.traces.modelled import ModelledProfile
 
 
 def toys(*submitted_s: float, max_gpus: int = 4) -> Setup:
     """100 examples a second and GPU, 12,000 of work; it scales perfectly and loses nothing."""
-    profile = ModelledProfile(
-        name="toy",
-        contract=BatchContract(
-            initial_batch_size=32,
-            max_batch_size=1024,
-            min_batch_per_gpu=4,
-            max_batch_per_gpu=64,
-            mode=BatchMode.ADAPTIVE,
-        ),
-        max_gpus=max_gpus,
-        work_examples=12_000.0,
-        epochs=4,
-        params=ThroughputParams(
-            alpha_grad_s=0.0,
-            beta_grad_s=0.01,
-            alpha_local_s=0.0,
-            beta_local_s=0.0,
-            alpha_node_s=0.0,
-            beta_node_s=0.0,
-            gamma=1.0,
-        ),
-        noise_at_initial=(1e9, 1e9),
-        noise_at_largest=(1e9, 1e9),
-        fit_error=0.0,
-    )
+    profile = toy_profile(noise=1e9, max_gpus=max_gpus)
     jobs = [
         (
             adaptive_job(

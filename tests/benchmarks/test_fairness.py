@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from benchmarks.results.fairness import mean_active, rho_pollux
 from benchmarks.results.scope import Scope
 from benchmarks.results.store import JobRow
-from headway.core.types import BatchContract, ThroughputParams
+from headway.testing.profiles import toy_profile
 from headway.traces.base import Workload, adaptive_job, workload
-from headway.traces.modelled import ModelledProfile
 
 
 def row(name: str, submitted_s: float, jct_s: float) -> JobRow:
@@ -21,27 +20,7 @@ def row(name: str, submitted_s: float, jct_s: float) -> JobRow:
 
 def toys(*names: str) -> Workload:
     """100 examples a second and GPU, 12,000 of work, and no example is worth less in a batch."""
-    profile = ModelledProfile(
-        name="toy",
-        contract=BatchContract(
-            initial_batch_size=32, max_batch_size=1024, min_batch_per_gpu=4, max_batch_per_gpu=64
-        ),
-        max_gpus=16,
-        work_examples=12_000.0,
-        epochs=4,
-        params=ThroughputParams(
-            alpha_grad_s=0.0,
-            beta_grad_s=0.01,
-            alpha_local_s=0.0,
-            beta_local_s=0.0,
-            alpha_node_s=0.0,
-            beta_node_s=0.0,
-            gamma=1.0,
-        ),
-        noise_at_initial=(1e12, 1e12),
-        noise_at_largest=(1e12, 1e12),
-        fit_error=0.0,
-    )
+    profile = toy_profile(noise=1e12)
     jobs = [
         adaptive_job(name, profile, submitted_s=0.0, requested_gpus=1, requested_batch_size=32)
         for name in names

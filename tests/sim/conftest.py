@@ -12,52 +12,18 @@ from headway.core.ids import JobId
 from headway.core.policy import Policy, Traits
 from headway.core.types import (
     Allocation,
-    BatchContract,
     BatchMode,
     Decision,
     GpuBounds,
     JobSpec,
     Snapshot,
-    ThroughputParams,
 )
 from headway.sim.cluster import Cluster, parse_cluster
 from headway.sim.driver import Setup, opening, simulate
 from headway.sim.egalitarian import references
+from headway.testing.profiles import toy_profile
 from headway.traces.base import Workload, workload
 from headway.traces.modelled import ModelledProfile
-
-EXAMPLES_PER_S = 100.0  # of the toy on one GPU; it scales perfectly
-
-
-def make_toy(
-    *, sync_s: float = 0.0, noise: float = 1e-9, last_noise: float | None = None, epochs: int = 4
-) -> ModelledProfile:
-    """100 examples a second and GPU; 12,000 examples of work, so 120 s on one GPU."""
-    return ModelledProfile(
-        name="toy",
-        contract=BatchContract(
-            initial_batch_size=32,
-            max_batch_size=1024,
-            min_batch_per_gpu=4,
-            max_batch_per_gpu=64,
-            mode=BatchMode.ADAPTIVE,
-        ),
-        max_gpus=16,
-        work_examples=12_000.0,
-        epochs=epochs,
-        params=ThroughputParams(
-            alpha_grad_s=0.0,
-            beta_grad_s=1 / EXAMPLES_PER_S,
-            alpha_local_s=sync_s,
-            beta_local_s=0.0,
-            alpha_node_s=sync_s,
-            beta_node_s=0.0,
-            gamma=1.0,
-        ),
-        noise_at_initial=(noise, noise if last_noise is None else last_noise),
-        noise_at_largest=(noise, noise if last_noise is None else last_noise),
-        fit_error=0.0,
-    )
 
 
 def make_job(
@@ -70,7 +36,7 @@ def make_job(
     work_examples: float = 12_000.0,
 ) -> JobSpec:
     """A job of the toy profile: rigid with a fixed batch, unless said otherwise."""
-    contract = make_toy().contract
+    contract = toy_profile().contract
     if mode is not BatchMode.ADAPTIVE:
         contract = replace(contract, max_batch_size=32, mode=mode)
     bounds = GpuBounds(min_gpus=gpus, max_gpus=gpus) if rigid else GpuBounds(max_gpus=8)
@@ -137,7 +103,7 @@ class Kit:
     shuffle: Callable[..., Shuffle]
 
     def workload(self, *jobs: JobSpec, profile: ModelledProfile | None = None) -> Workload:
-        return workload("toys", [(job, "toy") for job in jobs], {"toy": profile or make_toy()})
+        return workload("toys", [(job, "toy") for job in jobs], {"toy": profile or toy_profile()})
 
     def run(
         self, setup: Setup, policy: Policy, name: str = "test", befalls: Sequence[Event] = ()
@@ -154,4 +120,4 @@ class Kit:
 
 @pytest.fixture(scope="session")
 def kit() -> Kit:
-    return Kit(toy=make_toy, job=make_job, shuffle=Shuffle)
+    return Kit(toy=toy_profile, job=make_job, shuffle=Shuffle)
