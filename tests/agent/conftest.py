@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from headway.agent import follower, loop
 from headway.core.types import BatchContract, BatchMode, JobReport
 from headway.protocol import environment
 from headway.protocol.messages import WorkerNews, WorkerOrders, decode_news, encode
@@ -75,6 +76,12 @@ class Stage:
         self.outcomes.append(outcome)
         return outcome
 
+    def model(self) -> dict[str, torch.Tensor]:
+        """The parameters and buffers of the newest checkpoint."""
+        path = max((self.folder / "checkpoints").glob("*.pt"))
+        state: dict[str, torch.Tensor] = torch.load(path, weights_only=True)["parts"]["model"]
+        return state
+
     def _orders(self) -> WorkerOrders:
         return WorkerOrders(
             job_id="job",
@@ -111,6 +118,13 @@ class Stage:
             traceback.print_exc(file=sys.__stderr__)
         finally:
             os._exit(code)
+
+
+@pytest.fixture
+def at_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The workers agree at every step, so that they yield where a test says."""
+    for module in (loop, follower):
+        monkeypatch.setattr(module, "EVERY_S", 0.0)
 
 
 @pytest.fixture

@@ -13,12 +13,13 @@ from torch import nn
 from torch.utils.data import TensorDataset
 
 import headway.agent as headway
-from headway.agent import loop
 from headway.core.types import BatchMode, ScheduledBatch
 from headway.protocol.environment import YIELDED
 
 if TYPE_CHECKING:
     from conftest import Stage
+
+pytestmark = pytest.mark.usefixtures("at_every_step")
 
 Maker = Callable[..., "Stage"]
 RAMP = (ScheduledBatch(0, 16), ScheduledBatch(500, 32), ScheduledBatch(1400, 80))
@@ -56,12 +57,6 @@ def saved(stage: "Stage") -> dict[str, Any]:
     path = max((stage.folder / "checkpoints").glob("*.pt"))
     state: dict[str, Any] = torch.load(path, weights_only=True)
     return state
-
-
-@pytest.fixture(autouse=True)
-def _at_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The workers agree at every step, so that they yield where a test says."""
-    monkeypatch.setattr(loop, "EVERY_S", 0.0)
 
 
 @pytest.mark.parametrize("kind", KINDS)

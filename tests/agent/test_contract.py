@@ -13,7 +13,6 @@ from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 from torch.utils.data import TensorDataset
 
 import headway.agent as headway
-from headway.agent import loop
 from headway.agent.job import MisuseError
 from headway.core.types import (
     BatchChange,
@@ -27,14 +26,10 @@ from headway.protocol.environment import YIELDED
 if TYPE_CHECKING:
     from conftest import Stage
 
+pytestmark = pytest.mark.usefixtures("at_every_step")
+
 Maker = Callable[..., "Stage"]
 Told = Callable[[Tensor, int], Tensor | float]
-
-
-@pytest.fixture(autouse=True)
-def _at_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The workers agree at every step, so that they yield where a test says."""
-    monkeypatch.setattr(loop, "EVERY_S", 0.0)
 
 
 def data(samples: int, signal: float) -> TensorDataset:

@@ -13,11 +13,12 @@ from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
 import headway.agent as headway
-from headway.agent import loop
 from headway.protocol.environment import YIELDED
 
 if TYPE_CHECKING:
     from conftest import Stage
+
+pytestmark = pytest.mark.usefixtures("at_every_step")
 
 Maker = Callable[..., "Stage"]
 SAMPLES = 97  # steps of 32, 32, 32 and 1: in the last one all workers but the first are idle
@@ -54,21 +55,9 @@ def train(
                 tick()
 
 
-def model_of(stage: "Stage") -> dict[str, Tensor]:
-    path = max((stage.folder / "checkpoints").glob("*.pt"))
-    parts: dict[str, dict[str, Tensor]] = torch.load(path, weights_only=True)["parts"]
-    return parts["model"]
-
-
 def epochs_of(stage: "Stage") -> list[tuple[int, int, int, int]]:
     lines = (stage.folder / "checkpoints" / "epochs.jsonl").read_text().splitlines()
     return [tuple(json.loads(line).values()) for line in lines]
-
-
-@pytest.fixture(autouse=True)
-def _at_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The workers agree at every step, so that they yield where a test says."""
-    monkeypatch.setattr(loop, "EVERY_S", 0.0)
 
 
 def test_one_three_two_workers_end_where_one_does(stage: Maker) -> None:
@@ -78,8 +67,8 @@ def test_one_three_two_workers_end_where_one_does(stage: Maker) -> None:
     assert resized.run(train, 1, yield_at=2).codes == [YIELDED]
     assert resized.run(train, 3, yield_at=8).codes == [YIELDED] * 3
     assert resized.run(train, 2).codes == [0, 0]
-    for name, value in model_of(whole).items():
-        torch.testing.assert_close(model_of(resized)[name], value, rtol=0, atol=1e-4)
+    for name, value in whole.model().items():
+        torch.testing.assert_close(resized.model()[name], value, rtol=0, atol=1e-4)
     assert epochs_of(resized) == [(epoch, SAMPLES, 1, 1) for epoch in range(6)]
     told = [epoch.epoch for out in resized.outcomes for news in out.news for epoch in news.epochs]
     assert told == list(range(6))
@@ -95,8 +84,8 @@ def test_more_passes_than_one_on_several_workers(stage: Maker) -> None:
     whole, split = stage("whole"), stage("split", per_gpu=4)
     assert whole.run(train).codes == [0]
     assert split.run(train, 3).codes == [0, 0, 0]
-    for name, value in model_of(whole).items():
-        torch.testing.assert_close(model_of(split)[name], value, rtol=0, atol=1e-4)
+    for name, value in whole.model().items():
+        torch.testing.assert_close(split.model()[name], value, rtol=0, atol=1e-4)
     assert split.outcomes[0].reports[-1].accum_steps == 2
 
 
@@ -190,8 +179,8 @@ def test_a_kill_loses_little_and_repeats_nothing(stage: Maker) -> None:
     assert job.run(killed).codes == [-signal.SIGKILL]
     assert job.run(train, 2).codes == [0, 0]
     assert epochs_of(job) == [(epoch, SAMPLES, 1, 1) for epoch in range(6)]
-    for name, value in model_of(whole).items():
-        torch.testing.assert_close(model_of(job)[name], value, rtol=0, atol=1e-4)
+    for name, value in whole.model().items():
+        torch.testing.assert_close(job.model()[name], value, rtol=0, atol=1e-4)
 
 
 def true_noise_scale(model: nn.Module) -> float:
@@ -255,8 +244,8 @@ def test_fewer_samples_than_workers(stage: Maker) -> None:
     assert whole.run(script).codes == [0]
     assert spread.run(script, 3).codes == [0] * 3
     assert epochs_of(spread) == [(epoch, 2, 1, 1) for epoch in range(6)]
-    for name, value in model_of(whole).items():
-        torch.testing.assert_close(model_of(spread)[name], value, rtol=0, atol=1e-4)
+    for name, value in whole.model().items():
+        torch.testing.assert_close(spread.model()[name], value, rtol=0, atol=1e-4)
 
 
 def test_a_batch_of_more_than_half_of_the_data_has_a_noise_scale_too(stage: Maker) -> None:

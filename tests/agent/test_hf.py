@@ -13,7 +13,6 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import Dataset
 
-from headway.agent import follower
 from headway.core.types import BatchMode
 from headway.protocol.environment import YIELDED
 
@@ -22,6 +21,8 @@ pytest.importorskip("accelerate", reason="needs headway[hf]")
 
 if TYPE_CHECKING:
     from conftest import Stage
+
+pytestmark = pytest.mark.usefixtures("at_every_step")
 
 Maker = Callable[..., "Stage"]
 SAMPLES, M0 = 96, 32
@@ -89,12 +90,6 @@ def script(folder: Path, tick: Callable[[], None], **more: Any) -> None:
     trainer.train(resume_from_checkpoint=newest(out))
     if trainer.is_world_process_zero():
         torch.save(trainer.model.state_dict(), folder / "weights.pt")
-
-
-@pytest.fixture(autouse=True)
-def _at_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The workers agree at every step, so that they yield where a test says."""
-    monkeypatch.setattr(follower, "EVERY_S", 0.0)
 
 
 def seen(folder: Path) -> Counter[int]:

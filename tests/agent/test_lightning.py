@@ -13,7 +13,6 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
-from headway.agent import follower
 from headway.protocol.environment import YIELDED
 
 with warnings.catch_warnings():
@@ -22,6 +21,8 @@ with warnings.catch_warnings():
 
 if TYPE_CHECKING:
     from conftest import Stage
+
+pytestmark = pytest.mark.usefixtures("at_every_step")
 
 Maker = Callable[..., "Stage"]
 SAMPLES, M0 = 100, 32  # the four samples that are left of an epoch are dropped
@@ -85,12 +86,6 @@ def script(folder: Path, tick: Callable[[], None]) -> None:
     trainer.fit(module, loader, held_out, ckpt_path=headway.newest())
     if trainer.is_global_zero:
         torch.save(module.state_dict(), folder / "weights.pt")
-
-
-@pytest.fixture(autouse=True)
-def _at_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The workers agree at every step, so that they yield where a test says."""
-    monkeypatch.setattr(follower, "EVERY_S", 0.0)
 
 
 def seen(folder: Path) -> dict[int, Counter[int]]:

@@ -24,6 +24,8 @@ from headway.protocol.environment import YIELDED
 if TYPE_CHECKING:
     from conftest import Stage
 
+pytestmark = pytest.mark.usefixtures("at_every_step")
+
 Maker = Callable[..., "Stage"]
 SAMPLES = 97
 
@@ -37,12 +39,6 @@ class Turn:
 
 
 HUGE = 2.0**127  # overflows until it has been halved a few times
-
-
-@pytest.fixture(autouse=True)
-def _at_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The workers agree at every step, so that they yield where a test says."""
-    monkeypatch.setattr(loop, "EVERY_S", 0.0)
 
 
 def data(samples: int) -> TensorDataset:

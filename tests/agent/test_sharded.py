@@ -15,12 +15,13 @@ from torch.optim import Optimizer
 from torch.utils.data import TensorDataset
 
 import headway.agent as headway
-from headway.agent import loop
 from headway.agent.sharding import own_part, shards
 from headway.protocol.environment import YIELDED
 
 if TYPE_CHECKING:
     from conftest import Stage
+
+pytestmark = pytest.mark.usefixtures("at_every_step")
 
 Maker = Callable[..., "Stage"]
 SAMPLES = 97  # the last step of an epoch has one sample: all workers but the first are idle
@@ -28,12 +29,6 @@ KINDS: dict[str, Callable[..., Optimizer]] = {
     "sgd": partial(torch.optim.SGD, lr=0.05, momentum=0.9),
     "adamw": partial(torch.optim.AdamW, lr=0.01),
 }
-
-
-@pytest.fixture(autouse=True)
-def _at_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The workers agree at every step, so that they yield where a test says."""
-    monkeypatch.setattr(loop, "EVERY_S", 0.0)
 
 
 def data(samples: int) -> TensorDataset:

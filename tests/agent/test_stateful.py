@@ -14,13 +14,14 @@ from torch import nn
 from torch.utils.data import IterableDataset
 
 import headway.agent as headway
-from headway.agent import loop
 from headway.agent.stateful import is_stateful
 from headway.core.types import BatchMode
 from headway.protocol.environment import YIELDED
 
 if TYPE_CHECKING:
     from conftest import Stage
+
+pytestmark = pytest.mark.usefixtures("at_every_step")
 
 Maker = Callable[..., "Stage"]
 SAMPLES, EPOCHS = 320, 3
@@ -106,18 +107,6 @@ def seen(folder: Path) -> list[Counter[int]]:
     return read
 
 
-def model_of(stage: "Stage") -> dict[str, torch.Tensor]:
-    path = max((stage.folder / "checkpoints").glob("*.pt"))
-    state: dict[str, torch.Tensor] = torch.load(path, weights_only=True)["parts"]["model"]
-    return state
-
-
-@pytest.fixture(autouse=True)
-def _at_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The workers agree at every step, so that they yield where a test says."""
-    monkeypatch.setattr(loop, "EVERY_S", 0.0)
-
-
 def counting(*, elastic: bool) -> Callable[[Any], Counting]:
     return lambda job: Counting(job.worker, job.workers, job.share(32), elastic=elastic)
 
@@ -131,8 +120,8 @@ def test_one_that_counts_samples_goes_on_at_any_size(stage: Maker) -> None:
         assert cut.run(script, workers, yield_at=yield_at).codes == [YIELDED] * workers
     assert cut.run(script, 2).codes == [0, 0]
     assert seen(cut.folder) == seen(whole.folder) == [Counter(range(SAMPLES))] * EPOCHS
-    for name, value in model_of(whole).items():
-        torch.testing.assert_close(model_of(cut)[name], value, rtol=0, atol=1e-4)
+    for name, value in whole.model().items():
+        torch.testing.assert_close(cut.model()[name], value, rtol=0, atol=1e-4)
 
 
 def test_another_goes_on_at_the_same_size_and_begins_the_epoch_anew_at_others(

@@ -13,13 +13,14 @@ from torch import nn
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 import headway.agent as headway
-from headway.agent import loop
 from headway.agent.data import as_loader
 from headway.agent.stream import NEAR, Reader
 from headway.protocol.environment import YIELDED
 
 if TYPE_CHECKING:
     from conftest import Stage
+
+pytestmark = pytest.mark.usefixtures("at_every_step")
 
 Maker = Callable[..., "Stage"]
 SAMPLES, EPOCHS = 97, 4
@@ -76,18 +77,6 @@ def seen(folder: Any) -> dict[int, Counter[int]]:
     return read
 
 
-def model_of(stage: "Stage") -> dict[str, torch.Tensor]:
-    path = max((stage.folder / "checkpoints").glob("*.pt"))
-    state: dict[str, torch.Tensor] = torch.load(path, weights_only=True)["parts"]["model"]
-    return state
-
-
-@pytest.fixture(autouse=True)
-def _at_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The workers agree at every step, so that they yield where a test says."""
-    monkeypatch.setattr(loop, "EVERY_S", 0.0)
-
-
 @pytest.mark.parametrize("processes", [0, 2])
 def test_a_stream_is_read_once_an_epoch_whatever_the_sizes(stage: Maker, processes: int) -> None:
     """97 samples in steps of 32, in the last of which all workers but one are idle."""
@@ -105,8 +94,8 @@ def test_a_stream_is_read_once_an_epoch_whatever_the_sizes(stage: Maker, process
     assert [list(json.loads(line).values()) for line in lines] == [
         [epoch, SAMPLES, 1, 1] for epoch in range(EPOCHS)
     ]
-    for name, value in model_of(whole).items():
-        torch.testing.assert_close(model_of(cut)[name], value, rtol=0, atol=1e-4)
+    for name, value in whole.model().items():
+        torch.testing.assert_close(cut.model()[name], value, rtol=0, atol=1e-4)
     for read in seen(whole.folder).values():
         assert read == Counter(range(SAMPLES))
 

@@ -14,7 +14,6 @@ from torch import nn
 from torch.utils.data import TensorDataset
 
 import headway.agent as headway
-from headway.agent import loop
 from headway.agent.desk import Pace
 from headway.agent.plan import Cursor
 from headway.agent.tracking import MLflow, Run, TensorBoard, Tracker, WandB
@@ -22,6 +21,8 @@ from headway.protocol.environment import YIELDED
 
 if TYPE_CHECKING:
     from conftest import Stage
+
+pytestmark = pytest.mark.usefixtures("at_every_step")
 
 Maker = Callable[..., "Stage"]
 SAMPLES, EPOCHS = 96, 40
@@ -77,12 +78,6 @@ def train(
                 optimizer.step()
                 job.step(loss=loss)
                 tick()
-
-
-@pytest.fixture(autouse=True)
-def _at_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The workers agree at every step, so that they yield where a test says."""
-    monkeypatch.setattr(loop, "EVERY_S", 0.0)
 
 
 def test_worker_0_tells_and_a_resize_is_marked(stage: Maker) -> None:
