@@ -49,7 +49,7 @@ def rigid(name: str, *, work: float = 1e6, done: float = 0.0, gpus: int = 1) -> 
 def test_of_two_jobs_with_as_much_left_the_one_behind_its_clock_runs() -> None:
     jobs = [rigid(name, done=8e5) for name in "ab"]
     clocks = {JobId("a"): Clock(done=4e5), JobId("b"): Clock(done=1e6, ended_age_s=2_000.0)}
-    memory = Market(clocks=Clocks(at_s=3_600.0, each=clocks), at_s=3_600.0)
+    memory = Market(clocks=Clocks(at_s=3_600.0, each=clocks))
     decision, _ = Headway().decide(snapshot(nodes(1), *jobs), memory, np.random.default_rng(0))
     assert set(decision.allocations) == {"b"}
 

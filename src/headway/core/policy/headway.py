@@ -86,7 +86,7 @@ class Headway:
         grid = Grid.of(replace(snapshot, jobs=lent), at_requested_size=False)
         memory = memory.seen(snapshot, grid.jobs, self.usual_s)
         if not grid.jobs:
-            return grid.decision(grid.held, gap=0.0), memory.idle()
+            return grid.decision(grid.held, gap=0.0), memory.idle(snapshot.now_s)
         weight = job_weights(grid.jobs, parse_tenants(self.tenants))
         # with 30 s in rounds of 5 s no short job was ever moved, so that nobody learned better
         assumed_s = min(ASSUMED_RESTART_S, snapshot.round_s / 2)

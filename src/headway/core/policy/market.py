@@ -33,13 +33,12 @@ class Market:
     usual_share: float | None = None  # mean of 1 / active jobs, the latest hours for most
     news: tuple[int, int] = (0, 0)  # arrivals and departures
     news_s: float = 0.0  # when the last of these was
-    at_s: float = 0.0
 
     def seen(self, snapshot: Snapshot, jobs: tuple[JobView, ...], usual_s: float) -> "Market":
         """With this snapshot, but for goodput and clocks; ``jobs`` are those that fit."""
         news = (snapshot.arrivals, snapshot.departures)
         now, before = 1.0 / max(len(jobs), 1), self.usual_share
-        aged = 1.0 - np.exp(-max(snapshot.now_s - self.at_s, 0.0) / usual_s)
+        aged = 1.0 - np.exp(-max(snapshot.now_s - self.clocks.at_s, 0.0) / usual_s)
         return replace(
             self,
             foresight=self.foresight.updated(jobs),
@@ -47,12 +46,11 @@ class Market:
             usual_share=now if before is None else before + float(aged) * (now - before),
             news=news,
             news_s=snapshot.now_s if news != self.news else self.news_s,
-            at_s=snapshot.now_s,
         )
 
-    def idle(self) -> "Market":
+    def idle(self, now_s: float) -> "Market":
         """Without what is remembered of single jobs; what they have shown of their kinds stays."""
-        return replace(self, goodputs=Goodputs(), clocks=Clocks(at_s=self.at_s))
+        return replace(self, goodputs=Goodputs(), clocks=Clocks(at_s=now_s))
 
     def promised(
         self,
