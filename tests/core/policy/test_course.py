@@ -11,7 +11,7 @@ from headway.core.policy.grid import Grid
 from headway.core.policy.tables import Goodputs, Places
 from headway.core.predict.foresight import Foresight
 from headway.core.predict.kinds import Kinds
-from headway.core.predict.noise import NODES, NoiseCourse
+from headway.core.predict.noise import MARKS, NoiseCourse
 from headway.core.types import JobView
 from headway.testing.snapshots import job, nodes, report, running, snapshot
 
@@ -35,7 +35,7 @@ def course_of(*jobs: JobView, kinds: Kinds | None = None) -> Course:
 
 def flat(whole: float) -> Course:
     """One job whose progress always takes as long."""
-    one = np.ones((1, len(NODES)))
+    one = np.ones((1, len(MARKS)))
     return Course.of(np.array([True]), np.array([0.0]), np.array([whole]), one)
 
 
@@ -77,7 +77,7 @@ class TestCourses:
             assert course.work_from(course.done)[1] == pytest.approx(700.0)
 
     def test_work_is_less_where_the_noise_scale_will_grow(self) -> None:
-        slow = np.linspace(1.0, 0.1, len(NODES))[None]
+        slow = np.linspace(1.0, 0.1, len(MARKS))[None]
         course = Course.of(np.array([True]), np.array([0.0]), np.array([1_000.0]), slow)
         assert course.work_from(course.done)[0] < 700.0
 

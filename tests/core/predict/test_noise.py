@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.core.predict.noise import NODES, NoiseCourse, times_over_present
+from headway.core.predict.noise import MARKS, NoiseCourse, times_over_present
 from headway.core.types import JobView
 from headway.testing.snapshots import job, running
 
@@ -24,7 +24,7 @@ def at(name: str, share: float, noise_scale: float | None) -> JobView:
 def grown(name: str) -> NoiseCourse:
     """What a job has told whose noise scale grew a hundredfold."""
     course = NoiseCourse()
-    for share in NODES.tolist():
+    for share in MARKS.tolist():
         course = course.updated([at(name, share, 1e2 * 1e2**share)])
     return course
 
@@ -37,7 +37,7 @@ class TestCourse:
 
     def test_it_goes_through_what_the_job_reports_now(self) -> None:
         ahead = grown("net-1").ahead([at("net-2", 0.2, 5_000.0)])[0]
-        assert ahead[list(NODES).index(0.2)] == pytest.approx(5_000.0)
+        assert ahead[list(MARKS).index(0.2)] == pytest.approx(5_000.0)
 
     def test_with_nothing_seen_it_stays_as_it_is(self) -> None:
         ahead = NoiseCourse().ahead([at("net-2", 0.3, 700.0)])[0]
@@ -75,12 +75,12 @@ class TestCourse:
 class TestTimesOverPresent:
     def test_they_are_one_at_the_present_noise_scale(self) -> None:
         jobs = [at("net-1", 0.1, 300.0)]
-        slow = times_over_present(jobs, np.full((1, len(NODES)), 300.0), np.array([4]), 4)
+        slow = times_over_present(jobs, np.full((1, len(MARKS)), 300.0), np.array([4]), 4)
         assert slow == pytest.approx(1.0)
 
     def test_they_fall_as_it_grows(self) -> None:
         jobs = [at("net-1", 0.0, 10.0)]
-        ahead = np.array([10.0 * 10.0 ** np.arange(len(NODES))])
+        ahead = np.array([10.0 * 10.0 ** np.arange(len(MARKS))])
         slow = times_over_present(jobs, ahead, np.array([8]), 4)[0]
         assert (np.diff(slow) <= 1e-12).all()
         assert slow[-1] < 0.5

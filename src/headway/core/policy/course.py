@@ -18,7 +18,7 @@ from headway.core.policy.remaining import ASSUMED_S, ahead
 from headway.core.policy.tables import Tables
 from headway.core.predict.foresight import Foresight
 from headway.core.predict.kinds import Kinds
-from headway.core.predict.noise import NODES, NoiseCourse, times_over_present
+from headway.core.predict.noise import MARKS, NoiseCourse, times_over_present
 from headway.core.types import BoolArray, Float64, FloatArray, Int64, IntArray, JobView
 
 BEYOND = 2.0  # a job that has gone beyond what it declared is taken to be half way
@@ -31,7 +31,7 @@ class Course:
     known: BoolArray  # False: it has not reported, and how long it takes is a guess
     done: Float64[FloatArray, " jobs"]  # progress, in examples
     whole: Float64[FloatArray, " jobs"]  # the same at its end
-    work: Float64[FloatArray, "jobs nodes"]  # up to each of NODES, which are shares of ``whole``
+    work: Float64[FloatArray, "jobs marks"]  # up to each of MARKS, which are shares of ``whole``
 
     @classmethod
     def of(
@@ -39,10 +39,10 @@ class Course:
         known: BoolArray,
         done: Float64[FloatArray, " jobs"],
         whole: Float64[FloatArray, " jobs"],
-        slow: Float64[FloatArray, "jobs nodes"],
+        slow: Float64[FloatArray, "jobs marks"],
     ) -> Self:
-        """``slow``: what a unit of progress takes at each node, over what it takes now."""
-        steps = np.diff(NODES) * (slow[:, 1:] + slow[:, :-1]) / 2
+        """``slow``: what a unit of progress takes at each mark, over what it takes now."""
+        steps = np.diff(MARKS) * (slow[:, 1:] + slow[:, :-1]) / 2
         work = np.hstack([np.zeros((len(done), 1)), np.cumsum(steps, axis=1)])
         return cls(known=known, done=done, whole=whole, work=work * whole[:, None])
 
@@ -51,7 +51,7 @@ class Course:
         share = np.clip(progress / self.whole, 0.0, 1.0)
         return np.array(
             [
-                work[-1] - np.interp(at, NODES, work)
+                work[-1] - np.interp(at, MARKS, work)
                 for at, work in zip(share.tolist(), self.work, strict=True)
             ]
         )
@@ -84,7 +84,7 @@ def courses(
     whole_s = (done + left) / share_per_s
     shortest_s = float(whole_s[known].min()) if known.any() else ASSUMED_S
     left = np.where(known | planned, left, shortest_s * share_per_s)
-    slow = np.ones((count, len(NODES)))
+    slow = np.ones((count, len(MARKS)))
     follows = [row for row in np.flatnonzero(known) if noise.follows(jobs[row])]
     if follows:
         some = [jobs[row] for row in follows]
@@ -145,7 +145,7 @@ class Clocks:
                 continue
             per_s = float(share_per_s[row])
             new = sum(per_s * min(had / share[row], 1.0) * seconds for had, seconds in lived)
-            at, work = NODES * course.whole[row], course.work[row]
+            at, work = MARKS * course.whole[row], course.work[row]
             work_done = float(np.interp(clock.done, at, work)) + new
             ended_age_s = clock.ended_age_s
             if work_done < work[-1]:

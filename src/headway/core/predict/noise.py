@@ -15,39 +15,39 @@ from headway.core.model.throughput import UNREPORTED, stack, step_time_s
 from headway.core.predict.kinds import MOST_KINDS, Kind
 from headway.core.types import Float64, FloatArray, Int64, IntArray, JobView
 
-NODES = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0])  # shares of a job's work
+MARKS = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0])  # shares of a job's work
 BATCHES = 12  # sizes that are tried at each
-MOST_REPORTS = 200.0  # that the mean at a node counts, so that it ages
-LEAST_REPORTS = 0.3  # near a node, below which it was not seen
+MOST_REPORTS = 200.0  # that the mean at a mark counts, so that it ages
+LEAST_REPORTS = 0.3  # near a mark, below which it was not seen
 MOST_LOG = 40.0  # of phi + M0; an infinite phi counts as this
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Seen:
-    """Mean of log(phi + M0) at each node over the reports near it, and how many they are."""
+    """Mean of log(phi + M0) at each mark over the reports near it, and how many they are."""
 
-    mean: Float64[FloatArray, " nodes"]
-    count: Float64[FloatArray, " nodes"]
+    mean: Float64[FloatArray, " marks"]
+    count: Float64[FloatArray, " marks"]
 
     def with_report(self, share: float, value: float) -> "Seen":
-        """One more report, split between the two nodes that it lies between."""
+        """One more report, split between the two marks that it lies between."""
         mean, count = self.mean.copy(), self.count.copy()
-        right = max(int(np.searchsorted(NODES, share)), 1)
-        part = (share - NODES[right - 1]) / (NODES[right] - NODES[right - 1])
-        for node, weight in ((right - 1, 1.0 - part), (right, part)):
+        right = max(int(np.searchsorted(MARKS, share)), 1)
+        part = (share - MARKS[right - 1]) / (MARKS[right] - MARKS[right - 1])
+        for mark, weight in ((right - 1, 1.0 - part), (right, part)):
             if weight > 0:
-                count[node] = min(count[node] + weight, MOST_REPORTS)
-                mean[node] += (value - mean[node]) * weight / count[node]
+                count[mark] = min(count[mark] + weight, MOST_REPORTS)
+                mean[mark] += (value - mean[mark]) * weight / count[mark]
         return Seen(mean, count)
 
     @property
     def steps(self) -> Float64[FloatArray, " steps"]:
-        """From node to node; nan where one of the two was hardly seen."""
+        """From mark to mark; nan where one of the two was hardly seen."""
         known = self.count >= LEAST_REPORTS
         return np.where(known[1:] & known[:-1], np.diff(self.mean), np.nan)
 
 
-NEVER = Seen(np.zeros(len(NODES)), np.zeros(len(NODES)))
+NEVER = Seen(np.zeros(len(MARKS)), np.zeros(len(MARKS)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +72,13 @@ class NoiseCourse:
         spec = job.spec
         return bool(spec.adaptation is None and spec.batch.adapts and spec.work_examples)
 
-    def ahead(self, jobs: Sequence[JobView]) -> Float64[FloatArray, "jobs nodes"]:
-        """The noise scale of jobs that follow it, at each node; where each is now, its present.
+    def ahead(self, jobs: Sequence[JobView]) -> Float64[FloatArray, "jobs marks"]:
+        """The noise scale of jobs that follow it, at each mark; where each is now, its present.
 
         Of a step that no job of its kind has gone, the mean of the other kinds is taken.
         """
         pooled = self._pooled()
-        rows = np.zeros((len(jobs), len(NODES)))
+        rows = np.zeros((len(jobs), len(MARKS)))
         for row, job in enumerate(jobs):
             seen = self.seen.get(Kind.of(job), NEVER)
             steps = np.where(np.isnan(seen.steps), pooled, seen.steps)
@@ -86,13 +86,13 @@ class NoiseCourse:
             unmeasured = job.report is None or job.report.noise_scale is None
             first = unmeasured and seen.count[0] > 0
             now = float(seen.mean[0]) if first else _level(job)
-            level = now + course - np.interp(_share(job), NODES, course)
+            level = now + course - np.interp(_share(job), MARKS, course)
             initial = job.spec.batch.initial_batch_size
             rows[row] = np.maximum(np.exp(np.minimum(level, MOST_LOG)) - initial, 0.0)
         return rows
 
     def _pooled(self) -> Float64[FloatArray, " steps"]:
-        """Mean step between nodes over all kinds that have one; 0 where none has."""
+        """Mean step between marks over all kinds that have one; 0 where none has."""
         steps = np.array([NEVER.steps, *(seen.steps for seen in self.seen.values())])
         known = ~np.isnan(steps)
         total = np.where(known, steps, 0.0).sum(axis=0)
@@ -101,11 +101,11 @@ class NoiseCourse:
 
 def times_over_present(
     jobs: Sequence[JobView],
-    ahead: Float64[FloatArray, "jobs nodes"],
+    ahead: Float64[FloatArray, "jobs marks"],
     gpus: Int64[IntArray, " jobs"],
     per_node: int,
-) -> Float64[FloatArray, "jobs nodes"]:
-    """Time that a unit of progress takes at each node, over what it takes at present.
+) -> Float64[FloatArray, "jobs marks"]:
+    """Time that a unit of progress takes at each mark, over what it takes at present.
 
     Each at the best of some batch sizes in equal ratios, on so many GPUs.
     """
