@@ -52,6 +52,24 @@ class TestCourse:
         course = grown("net-1").updated([at("net-1", 0.5, np.inf)])
         assert np.isfinite(course.ahead([at("net-2", 0.1, np.inf), at("net-2", 0.6, 9.0)])).all()
 
+    def test_a_report_counts_once_however_long_its_job_waits(self) -> None:
+        """A job that waited for an hour outvoted all of its kind that ran meanwhile."""
+        waits = at("net-1", 0.2, 1e6)
+        once = grown("net-2").updated([waits])
+        often = once
+        for _ in range(60):
+            often = often.updated([waits])
+        asked = [at("net-3", 0.0, 100.0)]
+        assert often.ahead(asked) == pytest.approx(once.ahead(asked))
+        later = often.updated([at("net-1", 0.4, 1e6)])
+        assert not np.allclose(later.ahead(asked), once.ahead(asked))
+
+    def test_of_a_job_that_is_gone_it_keeps_only_what_it_taught(self) -> None:
+        course = grown("net-1")
+        assert course.counted
+        assert course.updated([]).counted == {}
+        assert course.updated([]).seen.keys() == course.seen.keys()
+
     def test_a_job_without_an_estimate_begins_where_its_kind_began(self) -> None:
         ahead = grown("net-1").ahead([at("net-2", 0.0, None)])[0]
         assert ahead[0] == pytest.approx(100.0, rel=0.01)

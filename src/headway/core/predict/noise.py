@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from headway.core.ids import JobId
 from headway.core.model.efficiency import assumed_noise_scale, efficiency
 from headway.core.model.split import fewest_passes
 from headway.core.model.throughput import UNREPORTED, stack, step_time_s
@@ -55,16 +56,21 @@ class NoiseCourse:
     """A value: ``updated`` with each snapshot's jobs it gives the next one."""
 
     seen: Mapping[Kind, Seen] = field(default_factory=dict)
+    counted: Mapping[JobId, tuple[int, float]] = field(default_factory=dict)  # how far each was
 
     def updated(self, jobs: Sequence[JobView]) -> "NoiseCourse":
-        """With what these jobs report."""
-        seen = dict(self.seen)
+        """With what these jobs report anew: one that waits has its last report each round."""
+        seen, counted = dict(self.seen), {}
         for job in jobs:
-            if job.report is not None and job.report.noise_scale is not None and self.follows(job):
+            report, job_id = job.report, job.spec.job_id
+            if report is None or report.noise_scale is None or not self.follows(job):
+                continue
+            counted[job_id] = (report.samples, report.progress_examples)
+            if counted[job_id] != self.counted.get(job_id):
                 kind = Kind.of(job)
                 before = seen.pop(kind, NEVER)  # so that the latest are the last
                 seen[kind] = before.with_report(_share(job), _level(job))
-        return NoiseCourse(dict(list(seen.items())[-MOST_KINDS:]))
+        return NoiseCourse(dict(list(seen.items())[-MOST_KINDS:]), counted)
 
     @staticmethod
     def follows(job: JobView) -> bool:
