@@ -31,6 +31,14 @@ class TestKind:
         }
         assert len(kinds) == 3
 
+    def test_the_same_name_of_another_tenant_is_another_kind(self) -> None:
+        """A job that waits cannot show that what it calls ``train`` is another training."""
+        mine = job("train-2")
+        theirs = replace(mine, spec=replace(mine.spec, tenant="speech"))
+        assert Kind.of(theirs) != Kind.of(mine)
+        assert Kinds().updated([shown("train-1")]).lent(theirs) is theirs
+        assert Kinds().updated([shown("train-1")]).lent(mine) is not mine
+
 
 class TestLent:
     def test_a_new_job_knows_the_speed_and_may_hold_what_its_kind_held(self) -> None:

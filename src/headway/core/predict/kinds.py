@@ -1,7 +1,8 @@
 """What jobs of one kind have shown of each other: a training that is run again need not be learned.
 
-Two jobs are of one kind if their owners call them the same, but for a number at the end, and they
-have the same contract. How long each is to train is of no matter. Only reports are read.
+Two jobs are of one kind if one tenant calls them the same, but for a number at the end, and they
+have the same contract: what another tenant calls ``train`` may be something else. How long each is
+to train is of no matter. Only reports are read.
 """
 
 import math
@@ -22,6 +23,7 @@ _NUMBER = re.compile(r"[-_.]?\d+$")
 class Kind(NamedTuple):
     """Jobs that are taken to be alike."""
 
+    tenant: str
     name: str
     contract: BatchContract
 
@@ -29,7 +31,7 @@ class Kind(NamedTuple):
     def of(cls, job: JobView) -> "Kind":
         """That of a job."""
         spec = job.spec
-        return cls(_NUMBER.sub("", spec.name), spec.batch)
+        return cls(spec.tenant, _NUMBER.sub("", spec.name), spec.batch)
 
 
 class Shown(NamedTuple):
