@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.core.model.efficiency import assumed_noise_scale, efficiency, gain
+from headway.core.model.efficiency import assumed_noise_scale, efficiency, efficiency_error, gain
 
 noise_scales = st.floats(0, 1e12) | st.just(inf)
 initials = st.integers(1, 100_000)
@@ -36,6 +36,28 @@ def test_no_noise_makes_larger_batches_useless_and_endless_noise_makes_them_free
 ) -> None:
     assert efficiency(0.0, initial, initial * growth) == pytest.approx(1 / growth)
     assert efficiency(inf, initial, initial * growth) == 1
+
+
+@given(noise=st.floats(0, 1e6), initial=initials, growth=growths)
+def test_a_small_error_of_the_noise_scale_moves_efficiency_by_so_much(
+    noise: float, initial: int, growth: float
+) -> None:
+    batch, off = initial * growth, 1e-6 * (noise + initial)
+    moved = float(efficiency(noise + off, initial, batch) / efficiency(noise, initial, batch)) - 1
+    expected = pytest.approx(moved, rel=1e-4, abs=1e-9)
+    assert efficiency_error(noise, off, initial, batch) == expected
+
+
+@given(noise=noise_scales, error=st.floats(0, 1e300), initial=initials)
+def test_the_worth_of_the_initial_batch_size_is_certain(
+    noise: float, error: float, initial: int
+) -> None:
+    assert efficiency_error(noise, error, initial, initial) == 0.0
+
+
+@given(error=st.floats(0, 1e300), initial=initials, growth=growths)
+def test_endless_noise_makes_every_batch_certain(error: float, initial: int, growth: float) -> None:
+    assert efficiency_error(inf, error, initial, initial * growth) == 0.0
 
 
 def test_no_estimate_counts_as_no_noise() -> None:

@@ -54,9 +54,20 @@ class TestPromise:
     def test_an_error_of_the_fit_and_of_the_noise_scale_widen_it(self) -> None:
         view = running(job("a"), {"n0": 1})
         sure = replace(report(), step_error=0.0)
-        unsure = replace(report(), step_error=0.2, noise_scale_error=4_000.0)
+        unsure = replace(sure, step_error=0.2, noise_scale_error=4_000.0, batch_size=512)
         errors = [promised(replace(view, report=one)).error[0] for one in (sure, unsure)]
-        assert errors[1] > 0.2 > errors[0]
+        assert errors[1] > np.hypot(LEAST_ERROR, 0.2) > 0.2 > errors[0]
+
+    def test_what_is_not_known_of_the_noise_scale_is_nothing_to_a_job_at_its_initial_size(
+        self,
+    ) -> None:
+        """A job of a fixed batch was promised a wide interval for a phi that it does not use."""
+        told = replace(report(), noise_scale_error=4_000.0, step_error=0.0)
+        view = running(job("a"), {"n0": 1})
+        initial = replace(told, batch_size=view.spec.batch.initial_batch_size)
+        assert promised(replace(view, report=initial)).error[0] == LEAST_ERROR
+        larger = replace(told, batch_size=512)
+        assert promised(replace(view, report=larger)).error[0] > LEAST_ERROR
 
 
 class TestMemory:
@@ -78,9 +89,8 @@ class TestMemory:
 
     def test_an_error_beyond_sense_is_that_of_a_job_of_which_nothing_is_known(self) -> None:
         """The square of such a standard error overflowed, and the round was lost."""
-        view = rigid("a")
-        assert view.report is not None
-        told = replace(view.report, noise_scale_error=1e300)
+        view = running(job("a"), {"n0": 1})
+        told = replace(report(), noise_scale_error=1e300, batch_size=512)
         seen = snapshot(nodes(4), replace(view, report=told))
         decision = decide(Headway(), seen)
         numbers = dict(decision.reasons[0].numbers)

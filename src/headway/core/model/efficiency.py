@@ -30,6 +30,20 @@ def efficiency(
     return np.asarray(1.0 / (1.0 + excess / (np.asarray(noise_scale, np.float64) + initial)))
 
 
+def efficiency_error(
+    noise_scale: float, error: float, initial_batch_size: float, batch_size: float
+) -> float:
+    """Relative standard error of ``efficiency``, from that of phi, to first order.
+
+    d ln(efficiency) / d phi = 1 / (phi + M0) - 1 / (phi + M) = (M - M0) / ((phi + M0) (phi + M)):
+    nothing where nothing was added to M0, which is worth 1 whatever phi is.
+    """
+    excess, known = batch_size - initial_batch_size, noise_scale + initial_batch_size
+    if excess == 0.0 or np.isinf(noise_scale):
+        return 0.0
+    return error / known * abs(excess) / (noise_scale + batch_size)
+
+
 def gain(
     noise_scale: ArrayLike, initial_batch_size: ArrayLike, batch_size: ArrayLike
 ) -> FloatArray:

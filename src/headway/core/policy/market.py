@@ -5,6 +5,7 @@ from math import hypot
 
 import numpy as np
 
+from headway.core.model.efficiency import assumed_noise_scale, efficiency_error
 from headway.core.policy.course import Clocks, courses
 from headway.core.policy.egalitarian import FACTORS, Curves, Drain, sizes_above
 from headway.core.policy.grid import Grid
@@ -100,9 +101,9 @@ def _errors(grid: Grid, known: BoolArray) -> Float64[FloatArray, " jobs"]:
         report = job.report
         if not known[row] or report is None:
             continue
-        phi, phi_error = report.noise_scale or 0.0, report.noise_scale_error or 0.0
-        size = max(report.batch_size, 1)
-        worth = phi_error * size / ((phi + size) * max(phi + job.spec.batch.initial_batch_size, 1))
+        phi, phi_error = assumed_noise_scale(report.noise_scale), report.noise_scale_error or 0.0
+        initial = job.spec.batch.initial_batch_size
+        worth = efficiency_error(phi, phi_error, initial, max(report.batch_size, 1))
         step = report.step_error or report.fit_error or 0.0
         errors[row] = min(hypot(LEAST_ERROR, step, worth), UNKNOWN_ERROR)
     return errors
