@@ -1,14 +1,16 @@
 """Headway's own table: nothing is lost on the way out and in, and mistakes are named."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from headway.core.errors import InvalidInputError
 from headway.core.ids import JobId
+from headway.core.model.schedule import most_for_fewest
 from headway.core.types import (
     BatchContract,
     BatchMode,
@@ -59,21 +61,24 @@ def specs(draw: st.DrawFn) -> tuple[JobSpec, str]:
         min_gpus=least, max_gpus=most, sizes=None if sizes is None else tuple(sorted(sizes))
     )
     name = draw(NAMES)
+    batch = BatchContract(
+        initial_batch_size=initial,
+        max_batch_size=largest,
+        max_batch_per_gpu=draw(st.integers(own.min_batch_per_gpu, 9999)),
+        max_accum_steps=draw(st.integers(0, 31)),
+        mode=mode,
+        schedule=schedule,
+        rule=rule,
+    )
+    room = most_for_fewest(batch) // bounds.smallest
+    assume(room > 0)
+    least_per_gpu = draw(st.integers(1, min(room, own.min_batch_per_gpu)))
     job = JobSpec(
         job_id=JobId(name),
         name=name,
         submitted_s=draw(st.floats(0, 1e7)),
         gpus=bounds,
-        batch=BatchContract(
-            initial_batch_size=initial,
-            max_batch_size=largest,
-            min_batch_per_gpu=draw(st.integers(1, own.min_batch_per_gpu)),
-            max_batch_per_gpu=draw(st.integers(own.min_batch_per_gpu, 9999)),
-            max_accum_steps=draw(st.integers(0, 31)),
-            mode=mode,
-            schedule=schedule,
-            rule=rule,
-        ),
+        batch=replace(batch, min_batch_per_gpu=least_per_gpu),
         requested_gpus=draw(st.sampled_from(bounds.allowed(most))),
         requested_batch_size=(
             first if mode is BatchMode.SCHEDULE else draw(st.integers(initial, largest))
@@ -119,6 +124,16 @@ def test_what_a_row_leaves_out_comes_from_its_profile(table: Write) -> None:
         ("max_gpus", "a,5,ncf,1,256,2", "ncf is known up to 1, not 2"),
         ("sizes", "a,5,bert,1,12,1 two", "sizes must be GPU counts"),
         ("sizes", "a,5,bert,1,12,1 99", "must lie between min_gpus 1 and max_gpus 64"),
+        (
+            "mode,initial_batch_size,work_examples,min_gpus,min_batch_per_gpu",
+            "a,5,bert,8,24,fixed,24,9,8,4",
+            "min_gpus 8 GPUs with min_batch_per_gpu 4 need more than the batch of 24; lower one",
+        ),
+        (
+            "mode,sizes,min_batch_per_gpu",
+            "a,5,bert,4,12,fixed,4 8,4",
+            "sizes 4 GPUs with min_batch_per_gpu 4 need more than the batch of 12; lower one",
+        ),
         ("sizes", "a,5,bert,3,12,1 2 4", "requested_gpus 3 is not allowed"),
         ("initial_batch_size", "a,5,bert,1,24,24", "work_examples is empty"),
         ("work_examples", "a,5,bert,1,12,0", "work_examples must be more than 0"),

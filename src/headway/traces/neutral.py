@@ -11,7 +11,7 @@ from pathlib import Path
 from headway.core.adaptation import Adaptation
 from headway.core.errors import InvalidInputError
 from headway.core.ids import JobId
-from headway.core.model.schedule import first_batch_size
+from headway.core.model.schedule import first_batch_size, most_for_fewest
 from headway.core.types import (
     BatchContract,
     BatchMode,
@@ -110,6 +110,7 @@ def _job(row: Row, profile: JobProfile, adaptation: Adaptation | None) -> JobSpe
     elif batch.initial_batch_size != profile.contract.initial_batch_size:
         row.text("work_examples")  # the profile counts its work at another batch size
     gpus = _gpus(row, profile)
+    _check_shares(row, gpus, batch)
     requested_gpus = row.whole("requested_gpus")
     if requested_gpus not in gpus.allowed(requested_gpus):
         raise row.wrong(
@@ -204,6 +205,17 @@ def _gpus(row: Row, profile: JobProfile) -> GpuBounds:
     if most > profile.max_gpus:
         raise row.wrong("max_gpus", f"{profile.name} is known up to {profile.max_gpus}, not {most}")
     return GpuBounds(min_gpus=least, max_gpus=most, sizes=_sizes(row, least, most))
+
+
+def _check_shares(row: Row, gpus: GpuBounds, batch: BatchContract) -> None:
+    """A job that cannot share its batch out over the fewest GPUs would wait for ever."""
+    size, each = most_for_fewest(batch), batch.min_batch_per_gpu
+    if size < gpus.smallest * each:
+        raise row.wrong(
+            "min_gpus" if gpus.sizes is None else "sizes",
+            f"{gpus.smallest} GPUs with min_batch_per_gpu {each} need more than the batch of "
+            f"{size}; lower one of both or raise the batch",
+        )
 
 
 def _sizes(row: Row, least: int, most: int) -> tuple[int, ...] | None:

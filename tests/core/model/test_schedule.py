@@ -12,6 +12,8 @@ from headway.core.model.schedule import (
     at_present,
     batch_size_at,
     first_batch_size,
+    known_sizes,
+    most_for_fewest,
     next_change,
     parse_schedule,
 )
@@ -118,3 +120,25 @@ def test_a_frozen_batch_is_a_fixed_one_until_the_freeze_ends() -> None:
     assert at_present(frozen, report(96, 500)) == frozen
     assert at_present(frozen, report(96, 900)).initial_batch_size == 96
     assert at_present(free, report(96, 900)) == free
+
+
+def test_what_the_fewest_gpus_must_be_able_to_share() -> None:
+    """A fixed batch of two on four GPUs waited for ever, and nobody said why."""
+    free = replace(CONTRACT, mode=BatchMode.ADAPTIVE, schedule=())
+    assert known_sizes(CONTRACT) == (32, 128)
+    assert most_for_fewest(CONTRACT) == 32
+    assert most_for_fewest(free) == 128
+    assert most_for_fewest(replace(free, freeze_before_samples=1)) == 64
+    assert most_for_fewest(replace(free, mode=BatchMode.FIXED)) == 64
+
+
+@given(gpus=st.integers(1, 8), each=st.integers(1, 64), mode=st.sampled_from(BatchMode))
+def test_beyond_it_no_goodput_is_left(gpus: int, each: int, mode: BatchMode) -> None:
+    contract = replace(
+        CONTRACT,
+        mode=mode,
+        min_batch_per_gpu=each,
+        schedule=(ScheduledBatch(0, 64),) if mode is BatchMode.SCHEDULE else (),
+    )
+    runs = bool(best(JobModels.of([(contract, None)]), [gpus], [0]).goodput_per_s[0, 0] > 0)
+    assert runs == (most_for_fewest(contract) >= gpus * each)

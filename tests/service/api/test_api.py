@@ -175,6 +175,23 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"batch": "64-512"}, "batch: mode fixed keeps the batch; drop max, or take mode adaptive"),
     ({"batch": {"initial": 64, "max": 32}}, "batch: initial 64 is above max 32; raise max"),
     ({"batch": 2, "gpus": "4-4"}, "batch: 2 examples are too few for gpus.min 4"),
+    (
+        {"batch": {"initial": 6, "min_per_gpu": 2}, "gpus": {"min": 1, "max": 4, "sizes": [4]}},
+        "batch: 6 examples are too few for gpus.sizes 4 with 2 each",
+    ),
+    (
+        {
+            "batch": {
+                "mode": "adaptive",
+                "initial": 6,
+                "max": 64,
+                "min_per_gpu": 2,
+                "freeze_before": 9,
+            },
+            "gpus": "4-4",
+        },
+        "batch: 6 examples are too few for gpus.min 4 with 2 each",
+    ),
     ({"batch": {"initial": 64, "max_per_gpu": 2}}, "batch.initial: 64 examples do not fit"),
     ({"batch": {"min_per_gpu": 9, "max_per_gpu": 2}}, "min_per_gpu 9 is above max_per_gpu 2"),
     ({"batch": 8, "requested": {"batch": 9}}, "requested.batch: 9 is outside"),

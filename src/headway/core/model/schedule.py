@@ -71,6 +71,21 @@ def first_batch_size(contract: BatchContract) -> int:
     return known[0].batch_size if known else contract.initial_batch_size
 
 
+def known_sizes(contract: BatchContract) -> tuple[int, int]:
+    """The smallest and the largest batch size that must find room at some time."""
+    known = [step.batch_size for step in declared(contract)] or [contract.initial_batch_size]
+    return min(known), max(known)
+
+
+def most_for_fewest(contract: BatchContract) -> int:
+    """The batch size that the fewest GPUs of a job must be able to share; on more it never runs.
+
+    It is the smallest that comes, or the largest that a policy may choose from the first step on.
+    """
+    free = contract.adapts and not contract.freeze_before_samples
+    return contract.max_batch_size if free else known_sizes(contract)[0]
+
+
 def present_batch_size(contract: BatchContract, report: JobReport | None) -> int:
     """The batch size that a job has now, or will begin with."""
     if report is not None and report.batch_size > 0:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from headway.core.errors import InvalidInputError
 from headway.core.ids import JobId
-from headway.core.model.schedule import first_batch_size
+from headway.core.model.schedule import first_batch_size, known_sizes, most_for_fewest
 from headway.core.types import BatchContract, GpuBounds, JobSpec, Launch
-from headway.service.api.contract import contract_of, sizes_of
+from headway.service.api.contract import contract_of
 from headway.service.api.schemas import JobRequest
 
 
@@ -29,7 +29,7 @@ def admit(request: JobRequest, job_id: JobId, now_s: float, cluster_gpus: int) -
             "batch: is missing; give the batch size that the script hands to job.loader, "
             "as in --batch 32, or batch: 32 in a job file"
         )
-    batch = _batch(request)
+    batch = _batch(request, gpus.smallest)
     usable = gpus.allowed(cluster_gpus)
     return JobSpec(
         job_id=job_id,
@@ -72,15 +72,15 @@ def _requested_gpus(request: JobRequest, usable: tuple[int, ...]) -> int:
     return wanted
 
 
-def _batch(request: JobRequest) -> BatchContract:
+def _batch(request: JobRequest, fewest_gpus: int) -> BatchContract:
     given, gpus = request.batch, request.gpus
     contract = contract_of(given, gpus.most)
-    least, most = sizes_of(contract)
-    most_at_all = contract.max_batch_size if contract.adapts else least
-    if most_at_all < gpus.min * given.min_per_gpu:
+    most, most_at_all = known_sizes(contract)[1], most_for_fewest(contract)
+    if most_at_all < fewest_gpus * given.min_per_gpu:
+        field = "gpus.min" if gpus.sizes is None else "gpus.sizes"
         raise InvalidInputError(
-            f"batch: {most_at_all} examples are too few for gpus.min {gpus.min} with "
-            f"{given.min_per_gpu} each; raise the batch or lower gpus.min"
+            f"batch: {most_at_all} examples are too few for {field} {fewest_gpus} with "
+            f"{given.min_per_gpu} each (batch.min_per_gpu); raise the batch or lower one of these"
         )
     room = gpus.most * contract.max_batch_per_gpu * (given.max_accum_steps + 1)
     if most > room:

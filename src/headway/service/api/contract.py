@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from headway.core.errors import InvalidInputError
 from headway.core.model.replay import effective
-from headway.core.model.schedule import declared, parse_schedule
+from headway.core.model.schedule import parse_schedule
 from headway.core.types import (
     BatchChange,
     BatchContract,
@@ -150,12 +150,6 @@ def contract_of(given: BatchRequest, most_gpus: int) -> BatchContract:
         freeze_after_samples=given.freeze_after,
         replay=replay,
     )
-
-
-def sizes_of(contract: BatchContract) -> tuple[int, int]:
-    """The smallest and the largest batch size that must find room at some time."""
-    known = [step.batch_size for step in declared(contract)] or [contract.initial_batch_size]
-    return min(known), max(known)
 
 
 def _declared(given: BatchRequest) -> tuple[ScheduledBatch, ...]:
