@@ -91,6 +91,12 @@ def test_queries_beyond_what_was_measured_are_remembered(kit: Any) -> None:
     assert speeds.outside == {("toy", (4,) * 5, 32)}
 
 
+def test_two_profiles_of_one_name_keep_their_own_speeds(kit: Any) -> None:
+    speeds, site, at = Speeds(), Site((1,)), Choice(32, 0, 32)
+    found = [speeds.of(kit.toy(noise=noise), 16, site, at).noise_scales[0] for noise in (7.0, 9.0)]
+    assert found == pytest.approx([7.0, 9.0])
+
+
 def test_noise_is_that_of_the_epoch(kit: Any) -> None:
     job = held(kit, 1, noise=7.0)
     assert job.speed is not None

@@ -45,12 +45,14 @@ class Speeds:
 
     def __init__(self, hardware: Hardware | None = None) -> None:
         self._hardware = hardware or Hardware()
-        self._known: dict[tuple[str, int, Site, Choice], Speed] = {}
+        # by the object: names are only distinct inside a workload; held, so that no id comes twice
+        self._profiles: dict[int, JobProfile] = {}
+        self._known: dict[tuple[int, int, Site, Choice], Speed] = {}
         self.outside: set[tuple[str, Shape, int]] = set()  # queries beyond what was measured
 
     def of(self, profile: JobProfile, initial_batch_size: int, site: Site, at: Choice) -> Speed:
         """The speed of a job of this profile, efficiency counted from its initial batch size."""
-        key = (profile.name, initial_batch_size, site, at)
+        key = (id(self._profiles.setdefault(id(profile), profile)), initial_batch_size, site, at)
         speed = self._known.get(key)
         if speed is None:
             if not profile.measured(site.shape, at.batch_per_gpu):
