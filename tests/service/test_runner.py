@@ -31,6 +31,7 @@ from headway.core.control.lifecycle import Phase
 from headway.core.control.state import State
 from headway.core.errors import InvalidInputError, UnavailableError
 from headway.core.ids import JobId, NodeId
+from headway.core.policy import make
 from headway.core.policy.base import Traits
 from headway.core.types import Decision, Node, Snapshot
 from headway.engines.memory import MemoryEngine
@@ -88,6 +89,15 @@ def test_decisions_are_made_at_round_starts_only_and_only_while_there_are_jobs(w
     world.after(600)
     assert len(world.log(RoundStarted)) == 2
     assert world.engine.holds() == {}
+
+
+def test_it_says_how_far_ahead_a_decision_plans(world: Any) -> None:
+    """The trait was there for one who would read it, and nobody did."""
+    assert world.runner.horizon_s == 60.0
+    world.policy = make("shockwave", {"window_rounds": "7"})
+    world.policy_name = "shockwave"
+    world.start()
+    assert world.runner.horizon_s == 7 * 60.0
 
 
 def test_a_report_is_logged_now_and_then_but_a_policy_is_told_the_latest(world: Any) -> None:

@@ -78,6 +78,11 @@ class Runner(Generic[Memory]):
         return self._state
 
     @property
+    def horizon_s(self) -> float:
+        """How far ahead one decision plans."""
+        return self._parts.policy.traits.horizon_rounds * self._state.round_s
+
+    @property
     def next_round_s(self) -> float | None:
         """When the next decision is due, if there is a job to decide about."""
         if not self._state.jobs:

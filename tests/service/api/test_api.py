@@ -64,6 +64,7 @@ def test_a_job_from_submission_to_cancellation(client: Client) -> None:
     ]
     cluster = client.get("/api/v1/cluster")
     assert cluster["nodes"][0]["jobs"]["whole"] == 2
+    assert cluster["horizon_s"] == cluster["round_s"] == 0.2
     assert client.post(f"{JOBS}/whole/cancel")["phase"] == "cancelled"
     assert client.delete(f"{JOBS}/whole")["phase"] == "cancelled"  # again: nothing new
     assert "whole" not in [job["job_id"] for job in client.get(JOBS)["jobs"]]

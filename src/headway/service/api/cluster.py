@@ -31,6 +31,7 @@ class ClusterView(BaseModel):
     policy: str
     policy_settings: dict[str, str]
     round_s: float = Field(description="seconds from one decision to the next")
+    horizon_s: float = Field(description="seconds that one decision plans ahead")
     round_index: int = Field(description="decisions so far")
     next_round_s: float | None = Field(description="when; null while there is no job")
     objective: float | None = Field(description="of the last decision")
@@ -76,6 +77,7 @@ def cluster(here: Here) -> ClusterView:
         policy=here.settings.policy,
         policy_settings=dict(here.settings.policy_settings),
         round_s=state.round_s,
+        horizon_s=runner.horizon_s,
         round_index=state.round_index,
         next_round_s=runner.next_round_s,
         objective=None if decided is None else decided.objective,
