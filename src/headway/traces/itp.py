@@ -8,9 +8,8 @@ start of the recording (microsoft/elasticflow-traces, MIT). Columns that its aut
 from collections.abc import Iterable
 from pathlib import Path
 
-from headway.core.errors import InvalidInputError
 from headway.traces.recorded import Recorded, Recording
-from headway.traces.rows import MOST_S, Row, header, read_text, rows
+from headway.traces.rows import MOST_S, Row, header, read_text, rows_with_gpus
 
 COLUMNS = ("job_id", "submission_time", "duration", "num_gpu")
 
@@ -28,21 +27,16 @@ def read_recording(path: Path) -> Recording:
     """
     text = read_text(path)
     notes = [f"column {name} is not used" for name in header(path, text) if name not in COLUMNS]
+    busy, dropped = rows_with_gpus(path, text, COLUMNS, "num_gpu")
     jobs: dict[str, Recorded] = {}
-    idle = 0
-    for row in rows(path, text, COLUMNS):
-        gpus = row.whole("num_gpu", least=0)
-        idle += gpus == 0
-        if gpus:
-            job = _job(row, gpus)
-            if job.name in jobs:
-                raise row.wrong("job_id", f"{job.name!r} is taken by an earlier row; drop one")
-            jobs[job.name] = job
-    if not jobs:
-        raise InvalidInputError(f"{path}: num_gpu of every job is 0; nothing can be run")
-    if idle:
-        notes.append(f"{idle} jobs dropped: num_gpu is 0")
-    return Recording(name=path.name.split(".")[0], jobs=tuple(jobs.values()), notes=tuple(notes))
+    for row, gpus in busy:
+        job = _job(row, gpus)
+        if job.name in jobs:
+            raise row.wrong("job_id", f"{job.name!r} is taken by an earlier row; drop one")
+        jobs[job.name] = job
+    return Recording(
+        name=path.name.split(".")[0], jobs=tuple(jobs.values()), notes=(*notes, *dropped)
+    )
 
 
 def _job(row: Row, gpus: int) -> Recorded:

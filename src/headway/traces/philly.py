@@ -11,9 +11,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from headway.core.errors import InvalidInputError
 from headway.traces.recorded import Recorded, Recording
-from headway.traces.rows import MOST_S, Row, read_text, rows
+from headway.traces.rows import MOST_S, Row, read_text, rows_with_gpus
 
 COLUMNS = ("timestamp", "duration", "num_gpus", "gpu_time", "cluster")
 
@@ -29,24 +28,13 @@ def read_recording(path: Path) -> Recording:
     Raises:
         InvalidInputError: with the line, the field and the fix.
     """
-    jobs: list[tuple[datetime, Recorded]] = []
-    idle = 0
-    for row in rows(path, read_text(path), COLUMNS):
-        gpus = row.whole("num_gpus", least=0)
-        idle += gpus == 0
-        if gpus:
-            jobs.append((_at(row), _job(row, gpus)))
-    first = min((at for at, _ in jobs), default=None)
-    if first is None:
-        raise InvalidInputError(f"{path}: num_gpus of every job is 0; nothing can be run")
-    midnight = first.replace(hour=0, minute=0, second=0)
-    notes = [f"hour 0 is {midnight.date()} 00:00"]
-    if idle:
-        notes.append(f"{idle} jobs dropped: num_gpus is 0")
+    busy, dropped = rows_with_gpus(path, read_text(path), COLUMNS, "num_gpus")
+    jobs = [(_at(row), _job(row, gpus)) for row, gpus in busy]
+    midnight = min(at for at, _ in jobs).replace(hour=0, minute=0, second=0)
     return Recording(
         name=path.name.split(".")[0],
         jobs=tuple(replace(job, submitted_s=(at - midnight).total_seconds()) for at, job in jobs),
-        notes=tuple(notes),
+        notes=(f"hour 0 is {midnight.date()} 00:00", *dropped),
     )
 
 

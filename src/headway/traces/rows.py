@@ -168,6 +168,22 @@ def rows(path: Path, text: str, needed: Sequence[str], known: Sequence[str] = ()
         raise InvalidInputError(f"{path} has a header but no rows; add a row for each job")
 
 
+def rows_with_gpus(
+    path: Path, text: str, needed: Sequence[str], field: str
+) -> tuple[list[tuple[Row, int]], tuple[str, ...]]:
+    """The rows of jobs that held GPUs, and how many; and a note on those that held none.
+
+    Raises:
+        InvalidInputError: as ``rows``, or no job held any.
+    """
+    counted = [(row, row.whole(field, least=0)) for row in rows(path, text, needed)]
+    busy = [(row, gpus) for row, gpus in counted if gpus]
+    if not busy:
+        raise InvalidInputError(f"{path}: {field} of every job is 0; nothing can be run")
+    idle = len(counted) - len(busy)
+    return busy, (f"{idle} jobs dropped: {field} is 0",) if idle else ()
+
+
 def _check_header(
     path: Path, names: Sequence[str], needed: Sequence[str], known: Sequence[str]
 ) -> None:
