@@ -182,6 +182,31 @@ def _laws(results: Results) -> Table:
     )
 
 
+COUNTED = (
+    (
+        "sequences of sizes under which each sample was read once an epoch, of 1,000",
+        (ACCOUNTING, "once"),
+        at_least(1000),
+    ),
+    (
+        "comparisons of weights that are equal bit for bit",
+        (UNTOUCHED, "passed"),
+        at_least(1),
+    ),
+    ("comparisons that are not", (UNTOUCHED, "failed"), at_most(0)),
+    (
+        "real runs that end where one worker does, or repeat nothing after a kill",
+        (ELASTIC, "passed"),
+        at_least(2),
+    ),
+    (
+        "kills of a worker that repeat no more than the work since a checkpoint",
+        None,  # not measured yet
+        at_least(200),
+    ),
+)
+
+
 def counts() -> Section:
     """Samples, and bits."""
     return Section(
@@ -191,35 +216,12 @@ def counts() -> Section:
         commands=(ACCOUNTING, UNTOUCHED, ELASTIC),
         figures=lambda results: [
             Figure(
-                what="sequences of sizes under which each sample was read once an epoch, of 1,000",
+                what=what,
                 unit=count,
-                measured=number(results, ACCOUNTING, "once"),
-                reach=at_least(1000),
-            ),
-            Figure(
-                what="comparisons of weights that are equal bit for bit",
-                unit=count,
-                measured=number(results, UNTOUCHED, "passed"),
-                reach=at_least(1),
-            ),
-            Figure(
-                what="comparisons that are not",
-                unit=count,
-                measured=number(results, UNTOUCHED, "failed"),
-                reach=at_most(0),
-            ),
-            Figure(
-                what="real runs that end where one worker does, or repeat nothing after a kill",
-                unit=count,
-                measured=number(results, ELASTIC, "passed"),
-                reach=at_least(2),
-            ),
-            Figure(
-                what="kills of a worker that repeat no more than the work since a checkpoint",
-                unit=count,
-                measured=None,
-                reach=at_least(200),
-            ),
+                measured=None if at is None else number(results, *at),
+                reach=reach,
+            )
+            for what, at, reach in COUNTED
         ],
     )
 
