@@ -190,6 +190,7 @@ class JobView:
     max_gpus_held: int
     first_started_s: float | None
     report: JobReport | None
+    egalitarian_s: float | None = None  # its age at the end with its share, as it was last told
 
     def age_s(self, now_s: float) -> float:
         return now_s - self.spec.submitted_s

@@ -1,5 +1,7 @@
 """Accounts of a job, and what a policy is told."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,12 +9,22 @@ from hypothesis import strategies as st
 from headway.core.control.lifecycle import Phase
 from headway.core.control.state import JobState, State
 from headway.core.ids import JobId, NodeId
-from headway.core.types import Allocation, JobSpec, Node
+from headway.core.types import Allocation, JobSpec, Node, Reason, ReasonCode
 from headway.testing.histories import History, histories
 from headway.testing.strategies import job_specs
 
 N0 = NodeId("n0")
 HOLDINGS = st.lists(st.tuples(st.floats(0, 1e4), st.integers(0, 8)), max_size=10)
+
+
+@given(job_specs(submitted_s=0.0))
+def test_a_policy_is_told_the_last_promise_that_was_logged(spec: JobSpec) -> None:
+    """It is all that a service which is started again knows of its promises."""
+    numbers = (("egalitarian_s", 90.0), ("finish_s", 80.0), ("finish_error_s", 1.0))
+    reason = Reason(job_id=spec.job_id, code=ReasonCode.KEPT, numbers=numbers)
+    assert JobState(spec=spec, reason=reason).view(0.0).egalitarian_s == 90.0
+    assert JobState(spec=spec, reason=replace(reason, numbers=())).view(0.0).egalitarian_s is None
+    assert JobState(spec=spec).view(0.0).egalitarian_s is None
 
 
 @given(job_specs(submitted_s=0.0), HOLDINGS, st.floats(0, 1e4))

@@ -75,6 +75,13 @@ class TestDrain:
     def test_with_the_usual_number_of_jobs_shares_stay(self) -> None:
         assert self.drain([10.0, 20.0], 1.0).time_s(np.array([10.0, 20.0])).tolist() == [5, 10]
 
+    @given(work_left, st.floats(1.0, 12.0))
+    def test_the_work_of_a_time_is_that_which_takes_it(
+        self, work: list[float], most: float
+    ) -> None:
+        made, whole = self.drain(work, most), np.array(work)
+        assert made.work_in(made.time_s(whole)) == pytest.approx(whole)
+
     @given(work_left)
     def test_they_never_fall_and_never_grow_beyond_what_is_usual(self, work: list[float]) -> None:
         made = self.drain(work, 2.5)

@@ -13,8 +13,13 @@ from headway.core.types import JobView
 from headway.testing.snapshots import bounds, decide, job, nodes, report, running, snapshot
 
 
-def promised(*jobs: JobView, weight: list[float] | None = None, now_s: float = 60.0) -> Promise:
-    seen = snapshot(nodes(4, 4), *jobs, now_s=now_s)
+def promised(
+    *jobs: JobView,
+    weight: list[float] | None = None,
+    now_s: float = 60.0,
+    cluster: tuple[int, ...] = (4, 4),
+) -> Promise:
+    seen = snapshot(nodes(*cluster), *jobs, now_s=now_s)
     grid = Grid.of(seen, at_requested_size=False)
     memory = Market().seen(seen, grid.jobs, 14_400.0)
     each = np.array(weight or [1.0] * len(jobs))
@@ -68,6 +73,50 @@ class TestPromise:
         assert promised(replace(view, report=initial)).error[0] == LEAST_ERROR
         larger = replace(told, batch_size=512)
         assert promised(replace(view, report=larger)).error[0] > LEAST_ERROR
+
+
+class TestRestart:
+    """A service that was started again reckoned the past of a busy hour with the share of now."""
+
+    def after_a_busy_hour(self, *, ended: bool = False) -> tuple[Promise, tuple[JobView, ...]]:
+        jobs = tuple(rigid(name, work=1e5 if ended else 1e7) for name in "abcdefghijklmnop")
+        weight, memory = np.ones(16), Market()
+        for now_s, some in ((0.0, jobs), (3_600.0, jobs), (3_660.0, jobs[:2])):
+            seen = snapshot(nodes(4), *some, now_s=now_s)
+            grid = Grid.of(seen, at_requested_size=False)
+            memory = memory.seen(seen, grid.jobs, 14_400.0)
+            lookahead_s = np.full(len(some), 600.0)
+            promise, _, memory = memory.promised(grid, weight[: len(some)], now_s, lookahead_s)
+        return promise, jobs[:2]
+
+    def anew(self, jobs: tuple[JobView, ...], told_s: list[float | None]) -> list[float]:
+        told = [replace(job, egalitarian_s=age_s) for job, age_s in zip(jobs, told_s, strict=True)]
+        return promised(*told, now_s=3_660.0, cluster=(4,)).egalitarian_s.tolist()
+
+    def test_a_job_is_promised_what_it_was_told(self) -> None:
+        before, jobs = self.after_a_busy_hour()
+        told_s = before.egalitarian_s.tolist()
+        assert self.anew(jobs, told_s) == pytest.approx(told_s)
+        assert self.anew(jobs, [None, None])[0] < 0.95 * told_s[0]
+
+    def test_so_is_one_that_would_have_ended_by_now(self) -> None:
+        before, jobs = self.after_a_busy_hour(ended=True)
+        told_s = before.egalitarian_s.tolist()
+        assert told_s[0] < 3_660.0
+        assert self.anew(jobs, told_s) == pytest.approx(told_s)
+
+    def test_a_clock_that_is_there_goes_on(self) -> None:
+        seen = snapshot(nodes(4), replace(rigid("a"), egalitarian_s=1e9), now_s=60.0)
+        grid = Grid.of(seen, at_requested_size=False)
+        one = np.ones(1)
+        _, _, memory = Market().promised(grid, one, 60.0, 600.0 * one)
+        promise, _, _ = memory.promised(grid, one, 120.0, 600.0 * one)
+        assert memory.clocks.each.keys() == {"a"}
+        lied = replace(seen, jobs=(replace(seen.jobs[0], egalitarian_s=5.0),))
+        again, _, _ = memory.promised(
+            Grid.of(lied, at_requested_size=False), one, 120.0, 600.0 * one
+        )
+        assert again.egalitarian_s == pytest.approx(promise.egalitarian_s)
 
 
 class TestMemory:

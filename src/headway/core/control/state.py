@@ -6,6 +6,7 @@ from typing import Generic, Self, TypeVar
 
 from headway.core.control.events import RoundDecided
 from headway.core.control.lifecycle import Phase
+from headway.core.control.promised import Promised
 from headway.core.ids import JobId, NodeId
 from headway.core.scale import Scaling
 from headway.core.types import (
@@ -54,6 +55,7 @@ class JobState:
 
     def view(self, now_s: float) -> JobView:
         """What a policy is told."""
+        promised = None if self.reason is None else Promised.of(self.reason)
         return JobView(
             spec=self.spec,
             allocation=self.allocation,
@@ -62,6 +64,7 @@ class JobState:
             max_gpus_held=self.max_gpus_held,
             first_started_s=self.first_started_s,
             report=self.report,
+            egalitarian_s=None if promised is None else promised.egalitarian_s,
         )
 
 

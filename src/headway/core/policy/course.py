@@ -6,7 +6,7 @@ run, since the noise scale does: it is told in *work*, the goodput of now times 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
@@ -155,6 +155,28 @@ class Clocks:
                 ended_age_s = job.age_s(now_s) - (work_done - float(work[-1])) / per_s
             each[job.spec.job_id] = Clock(float(at[-1]), ended_age_s)
         return Clocks(at_s=now_s, each=each)
+
+    def recalled(
+        self,
+        jobs: Sequence[JobView],
+        now_s: float,
+        ahead: Float64[FloatArray, " jobs"],
+        before: "Clocks",
+        course: Course,
+    ) -> "Clocks":
+        """With those of jobs that had none before but were told an end, as after a restart.
+
+        ``ahead`` is the work from now until that end: so much, the virtual progress lacks.
+        """
+        each = dict(self.each)
+        for row, job in enumerate(jobs):
+            told_s, job_id = job.egalitarian_s, job.spec.job_id
+            if told_s is None or job_id in before.each or not course.known[row]:
+                continue
+            at, work = MARKS * course.whole[row], course.work[row]
+            done = float(np.interp(work[-1] - ahead[row], work, at))
+            each[job_id] = Clock(done, told_s if told_s <= job.age_s(now_s) else None)
+        return replace(self, each=each)
 
     def age_at_end_s(
         self,

@@ -104,3 +104,12 @@ class Drain:
             time_s += step_s
             left = np.maximum(left - step_s * self.rates_per_s[:, level], 0.0)
         return time_s
+
+    def work_in(self, time_s: Float64[FloatArray, " jobs"]) -> Float64[FloatArray, " jobs"]:
+        """How much work each job does in so long; the other way round."""
+        left_s, work = np.array(time_s), np.zeros(len(time_s))
+        for level, lasts_s in enumerate(self.lasts_s.tolist()):
+            step_s = np.minimum(left_s, lasts_s)
+            work += step_s * self.rates_per_s[:, level]
+            left_s = left_s - step_s
+        return work

@@ -75,11 +75,14 @@ class Market:
         share_per_s = curves.at(share)
         told = self.foresight, self.noise, self.kinds
         course = courses(grid, tables, share_per_s, sizes_above(grid, share), told)
-        clocks = self.clocks.advanced(grid.jobs, now_s, share, share_per_s, course)
         work = course.work_from(course.done)
         usual = len(grid.jobs) * (self.usual_share or 1.0)
         drain = Drain.of(curves, share, work, most=usual)
         left_s = drain.time_s(work)
+        clocks = self.clocks.advanced(grid.jobs, now_s, share, share_per_s, course)
+        told_s = [(job.egalitarian_s or 0.0) - job.age_s(now_s) for job in grid.jobs]
+        ahead = drain.work_in(np.maximum(told_s, 0.0))
+        clocks = clocks.recalled(grid.jobs, now_s, ahead, self.clocks, course)
         virtual_s = drain.time_s(course.work_from(clocks.done(grid.jobs)))
         mean_per_s = work / left_s
         promise = Promise(
