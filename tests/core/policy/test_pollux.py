@@ -256,3 +256,17 @@ def test_a_setting_beyond_sense_is_refused(setting: str, value: float) -> None:
     """With p = 1e9 two jobs of three never ran."""
     with pytest.raises(InvalidInputError, match=rf"pollux\.{setting} must be"):
         make("pollux", {setting: str(value)})
+
+
+def test_a_second_job_of_a_kind_starts_where_the_first_has_come_to() -> None:
+    wide = snapshot(nodes(4, 4), running(job("net-1"), {"n0": 4, "n1": 4}))
+    new = snapshot(nodes(4, 4), job("net-2"), now_s=3_660.0)
+
+    def first_gpus(policy: Pollux) -> int:
+        memory = policy.start()
+        for seen in (wide, snapshot(nodes(4, 4), now_s=3_600.0), new):  # remembered when idle too
+            decision, memory = policy.decide(seen, memory, np.random.default_rng(0))
+        return decision.allocations[JobId("net-2")].gpus
+
+    assert first_gpus(Pollux()) > 1
+    assert first_gpus(Pollux(kinds=False)) == 1

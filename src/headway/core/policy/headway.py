@@ -81,10 +81,9 @@ class Headway:
         self, snapshot: Snapshot, memory: Market, rng: np.random.Generator
     ) -> tuple[Decision, Market]:
         """Sizes and places of all jobs at once, with the gap to the best possible."""
-        memory = replace(memory, kinds=memory.kinds.updated(snapshot.jobs))
-        lent = tuple(memory.kinds.lent(job) for job in snapshot.jobs)
-        grid = Grid.of(replace(snapshot, jobs=lent), at_requested_size=False)
-        memory = memory.seen(snapshot, grid.jobs, self.usual_s)
+        kinds, lent = memory.kinds.learned(snapshot)
+        grid = Grid.of(lent, at_requested_size=False)
+        memory = replace(memory, kinds=kinds).seen(snapshot, grid.jobs, self.usual_s)
         if not grid.jobs:
             return grid.decision(grid.held, gap=0.0), memory.idle(snapshot.now_s)
         weight = job_weights(grid.jobs, parse_tenants(self.tenants))

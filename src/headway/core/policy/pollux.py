@@ -63,6 +63,9 @@ class Pollux:
     rel_gap: float = 1e-4
     exact_up_to_gpus: int = EXACT_UP_TO_GPUS
     tenants: str = ""  # weights, as in vision:2,speech:1; none: each job counts by its own weight
+    kinds: bool = (
+        True  # a job starts at the sizes that others of its kind have shown; not the paper's
+    )
     avoid_interference: bool = True  # at most one job that spans several nodes on a node
     search: str = "exact"  # or genetic: the paper's search, for comparison; it proves no gap
     population: int = 100  # of that search
@@ -90,9 +93,11 @@ class Pollux:
         self, snapshot: Snapshot, memory: Goodputs, rng: np.random.Generator
     ) -> tuple[Decision, Goodputs]:
         """Sizes and places of all jobs at once, with the gap to the best possible."""
-        grid = Grid.of(snapshot, at_requested_size=False)
+        kinds, lent = memory.kinds.learned(snapshot) if self.kinds else (memory.kinds, snapshot)
+        memory = replace(memory, kinds=kinds)
+        grid = Grid.of(lent, at_requested_size=False)
         if not grid.jobs:
-            return grid.decision(grid.held, gap=0.0), Goodputs()
+            return grid.decision(grid.held, gap=0.0), Goodputs(kinds=kinds)
         total = int(grid.capacity.sum())
         fair = np.array([fair_gpus(job.spec.gpus, total, len(grid.jobs)) for job in grid.jobs])
         cap, held = caps(grid.jobs), grid.held.sum(axis=1)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from headway.core.model.throughput import stack, step_time_s
-from headway.core.types import BatchContract, JobReport, JobView
+from headway.core.types import BatchContract, JobReport, JobView, Snapshot
 
 MOST_KINDS = 1_000  # that are remembered
 MOST_APART = 0.15  # relative, of a step time, up to which two jobs are still taken to be alike
@@ -63,6 +63,11 @@ class Kinds:
                 shown[kind] = Shown(job.max_gpus_held, job.report)
         kept = dict(list(shown.items())[-MOST_KINDS:])
         return Kinds(kept, {kind: ratio for kind, ratio in beyond.items() if kind in kept})
+
+    def learned(self, snapshot: Snapshot) -> tuple["Kinds", Snapshot]:
+        """With what a snapshot's jobs report; and the snapshot, each job with what it is lent."""
+        kinds = self.updated(snapshot.jobs)
+        return kinds, replace(snapshot, jobs=tuple(kinds.lent(job) for job in snapshot.jobs))
 
     def overrun(self, job: JobView) -> float:
         """What to multiply a job's declared work by: its kind has been seen to need so much."""
