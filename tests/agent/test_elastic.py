@@ -100,6 +100,7 @@ def test_an_adaptive_batch_ends_by_progress_and_reads_each_epoch_once(stage: Mak
     epochs = epochs_of(job)
     assert epochs == [(epoch, 1000, 1, 1) for epoch in range(len(epochs))]
     last = job.outcomes[-1].reports[-1]
+    assert last.total_examples == 100_000
     assert last.progress_examples >= 100_000 * (1 - 1e-9)
     assert last.samples == 1000 * len(epochs)
     changes = [change for out in job.outcomes for news in out.news for change in news.changes]

@@ -195,6 +195,7 @@ class Desk:
             step_error_doubled=errors.doubled,
             fit_trouble=fit.trouble,
             eta_s=self._pace.eta_s(progress, self._reported_s),
+            total_examples=progress.total_examples or None,
         )
         known = figures(finite(report), split.workers)
         self.trackers.tell(lambda tracker: tracker.scalars(known, progress.samples))

@@ -177,6 +177,13 @@ class JobReport:
     fit_trouble: str = ""  # why the last fit failed; what is said of the speed is older then
     regimes: tuple[Regime, ...] = ()  # begun so far, in order, of a job with an adaptation
     eta_s: float | None = None  # to the end of training, at its present speed; its own reckoning
+    total_examples: float | None = None  # of the whole training, as its own loop says
+
+
+def work_examples(spec: JobSpec, report: JobReport | None) -> float | None:
+    """Scale-invariant examples of a whole training: as its loop says, else as declared."""
+    told = None if report is None else report.total_examples
+    return told or spec.work_examples
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,6 +201,11 @@ class JobView:
 
     def age_s(self, now_s: float) -> float:
         return now_s - self.spec.submitted_s
+
+    @property
+    def work_examples(self) -> float | None:
+        """Scale-invariant examples of the whole training; None: nobody has said."""
+        return work_examples(self.spec, self.report)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,6 +48,14 @@ class TestCourses:
         course = course_of(at("a", 300.0, None))
         assert course.work_from(course.done) == pytest.approx(300.0)
 
+    def test_a_training_knows_its_length_better_than_who_submits_it(self) -> None:
+        """Scripts submitted without their work were taken to be half way, at every moment anew."""
+        for declared in (None, 400.0):
+            view = at("a", 300.0, declared)
+            assert view.report is not None
+            told = replace(view, report=replace(view.report, total_examples=1_000.0))
+            assert course_of(told).work_from(course_of(told).done) == pytest.approx(700.0)
+
     def test_so_is_one_that_went_beyond_what_it_declared(self) -> None:
         course = course_of(at("a", 1_500.0, 1_000.0))
         assert course.work_from(course.done) == pytest.approx(1_500.0)

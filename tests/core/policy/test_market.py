@@ -56,9 +56,16 @@ class TestPromise:
         assert unknown == UNKNOWN_ERROR
         assert known == LEAST_ERROR
 
+    def test_so_is_a_length_that_nobody_has_told(self) -> None:
+        """A script that was submitted as it is was promised its end in 14 s, ± 0; it took 190 s."""
+        silent = running(job("a"), {"n0": 1})
+        told = replace(silent, report=replace(report(), total_examples=1e6))
+        assert promised(silent).error[0] == UNKNOWN_ERROR
+        assert promised(told).error[0] < UNKNOWN_ERROR
+
     def test_an_error_of_the_fit_and_of_the_noise_scale_widen_it(self) -> None:
         view = running(job("a"), {"n0": 1})
-        sure = replace(report(), step_error=0.0)
+        sure = replace(report(), step_error=0.0, total_examples=1e6)
         unsure = replace(sure, step_error=0.2, noise_scale_error=4_000.0, batch_size=512)
         errors = [promised(replace(view, report=one)).error[0] for one in (sure, unsure)]
         assert errors[1] > np.hypot(LEAST_ERROR, 0.2) > 0.2 > errors[0]
@@ -67,7 +74,7 @@ class TestPromise:
         self,
     ) -> None:
         """A job of a fixed batch was promised a wide interval for a phi that it does not use."""
-        told = replace(report(), noise_scale_error=4_000.0, step_error=0.0)
+        told = replace(report(), noise_scale_error=4_000.0, step_error=0.0, total_examples=1e6)
         view = running(job("a"), {"n0": 1})
         initial = replace(told, batch_size=view.spec.batch.initial_batch_size)
         assert promised(replace(view, report=initial)).error[0] == LEAST_ERROR

@@ -95,7 +95,7 @@ def courses(
 def _declared(job: JobView, kinds: Kinds) -> tuple[float, float]:
     """Progress, and what is left; trust in what a job declares ends where it went beyond it."""
     assert job.report is not None
-    done, declared = job.report.progress_examples, job.spec.work_examples
+    done, declared = job.report.progress_examples, job.work_examples
     whole = BEYOND * done if declared is None else declared * kinds.overrun(job)
     return done, (whole if whole > done else BEYOND * done) - done
 

@@ -102,7 +102,7 @@ def _errors(grid: Grid, known: BoolArray) -> Float64[FloatArray, " jobs"]:
     errors = np.full(len(grid.jobs), UNKNOWN_ERROR)
     for row, job in enumerate(grid.jobs):
         report = job.report
-        if not known[row] or report is None:
+        if not known[row] or report is None or not _tells_its_length(job):
             continue
         phi, phi_error = assumed_noise_scale(report.noise_scale), report.noise_scale_error or 0.0
         initial = job.spec.batch.initial_batch_size
@@ -110,3 +110,7 @@ def _errors(grid: Grid, known: BoolArray) -> Float64[FloatArray, " jobs"]:
         step = report.step_error or report.fit_error or 0.0
         errors[row] = min(hypot(LEAST_ERROR, step, worth), UNKNOWN_ERROR)
     return errors
+
+
+def _tells_its_length(job: JobView) -> bool:
+    return job.spec.adaptation is not None or job.work_examples is not None

@@ -36,7 +36,7 @@ class Mst(ByShares):
 
 def _steps_per_s(grid: Grid, forecast: Ahead) -> Float64[FloatArray, " jobs"]:
     """At the present batch size; 0 where no work is declared."""
-    work = np.array([job.spec.work_examples or job.spec.work_samples or 0 for job in grid.jobs])
+    work = np.array([job.work_examples or job.spec.work_samples or 0 for job in grid.jobs])
     size = np.array([batch_size_of(job) for job in grid.jobs])
     examples_per_s = work * forecast.share[:, 0] / forecast.regime_s[:, 0]
     return np.asarray(examples_per_s / size, dtype=np.float64)

@@ -157,9 +157,9 @@ def steps_left(job: JobView) -> float | None:
         return None
     if spec.work_samples is not None:
         return max(spec.work_samples - report.samples, 0.0) / batch_size_of(job)
-    if spec.work_examples is None:
+    if job.work_examples is None:
         return None
-    return max(spec.work_examples - report.progress_examples, 0.0) / _worth(job, report)
+    return max(job.work_examples - report.progress_examples, 0.0) / _worth(job, report)
 
 
 def _steps_done(job: JobView, report: JobReport) -> float:

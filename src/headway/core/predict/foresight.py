@@ -109,7 +109,7 @@ def adaptation_of(job: JobView) -> Adaptation:
 
 def _work(spec: JobSpec, job: JobView) -> float:
     progress = 0.0 if job.report is None else job.report.progress_examples
-    return spec.work_examples or spec.work_samples or 2.0 * progress
+    return job.work_examples or spec.work_samples or 2.0 * progress
 
 
 def _known(job: JobView) -> Known:

@@ -55,7 +55,7 @@ class Kinds:
             if job.report is None or job.spec.adaptation is not None:
                 continue
             kind = Kind.of(job)
-            ratio = job.report.progress_examples / (job.spec.work_examples or math.inf)
+            ratio = job.report.progress_examples / (job.work_examples or math.inf)
             if ratio > max(1.0 + TOLERANCE, beyond.get(kind, 1.0)):
                 beyond[kind] = ratio
             if kind not in shown or job.max_gpus_held >= shown[kind].gpus:
@@ -92,6 +92,8 @@ class Kinds:
                 epoch=0,
                 loss=None,
                 metric=None,
+                eta_s=None,
+                total_examples=None,
             )
         elif _alike(own, like.report, job):
             report = replace(

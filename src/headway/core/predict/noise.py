@@ -76,7 +76,7 @@ class NoiseCourse:
     def follows(job: JobView) -> bool:
         """Whether a job's goodput depends on its noise scale, and its end is declared."""
         spec = job.spec
-        return bool(spec.adaptation is None and spec.batch.adapts and spec.work_examples)
+        return bool(spec.adaptation is None and spec.batch.adapts and job.work_examples)
 
     def ahead(self, jobs: Sequence[JobView]) -> Float64[FloatArray, "jobs marks"]:
         """The noise scale of jobs that follow it, at each mark; where each is now, its present.
@@ -138,7 +138,7 @@ def times_over_present(
 def _share(job: JobView) -> float:
     """Of its declared work, that is done."""
     done = 0.0 if job.report is None else job.report.progress_examples
-    return min(done / (job.spec.work_examples or np.inf), 1.0)
+    return min(done / (job.work_examples or np.inf), 1.0)
 
 
 def _level(job: JobView) -> float:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from headway.core.explain.promise import Told, standing
 from headway.core.explain.why import explain
-from headway.core.types import NOTHING, Allocation
+from headway.core.types import NOTHING, Allocation, work_examples
 from headway.service.reads import JobRecord
 
 
@@ -158,7 +158,7 @@ def _summary(record: JobRecord, now_s: float) -> dict[str, Any]:
         "batch_mode": str(spec.batch.mode),
         "batch_size": None if report is None else report.batch_size,
         "progress_examples": done,
-        "progress_share": _share(done, spec.work_examples),
+        "progress_share": _share(done, work_examples(spec, report)),
         "restarts": job.restarts,
         "submitted_s": spec.submitted_s,
         "started_s": job.first_started_s,
