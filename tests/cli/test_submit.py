@@ -40,3 +40,9 @@ def test_a_log_that_is_none(tmp_path: Path, content: str | None) -> None:
     said = "No such file" if content is None else "has no records; give the decisions.jsonl"
     with pytest.raises(InvalidInputError, match=said):
         batch(batch="32", replay_decisions=str(log))
+
+
+def test_what_goes_with_each_gpu_is_sent_if_it_is_asked_for() -> None:
+    body = job(None, ["python", "train.py"], {"cpus_per_gpu": 4.0, "memory_gb_per_gpu": None})
+    assert body["cpus_per_gpu"] == 4.0
+    assert "memory_gb_per_gpu" not in body

@@ -8,11 +8,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from headway.core.control.events import Event, JobFinished, RunOpened
+from headway.core.control.events import Event, JobFinished, NodeJoined, RunOpened
 from headway.core.control.fold import rebuild
 from headway.core.control.state import State
 from headway.core.errors import InvalidInputError
-from headway.core.ids import JobId
+from headway.core.ids import JobId, NodeId
+from headway.core.types import Node
 from headway.protocol.eventlog import decode, encode, read
 from headway.testing.histories import History, histories
 from headway.testing.strategies import events
@@ -91,3 +92,14 @@ def test_a_log_of_before_simulations_said_what_they_assume_still_reads() -> None
         b'"settings":{},"version":1}'
     )
     assert decode(old) == RunOpened(at_s=0.0, policy="las", round_s=60.0, seed=1)
+
+
+def test_what_nobody_says_about_cpus_and_memory_is_not_written() -> None:
+    """So logs of runs without them are those of versions that did not know them, byte by byte."""
+    node = Node(node_id=NodeId("n0"), gpus=4)
+    plain = encode(NodeJoined(at_s=0.0, node=node))
+    assert b"cpus" not in plain
+    assert b"memory" not in plain
+    line = encode(NodeJoined(at_s=0.0, node=replace(node, cpus=8.0, memory_gb=0.5)))
+    assert json.loads(line)["node"]["cpus"] == 8.0
+    assert decode(line) == NodeJoined(at_s=0.0, node=replace(node, cpus=8.0, memory_gb=0.5))

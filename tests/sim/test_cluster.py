@@ -50,7 +50,7 @@ def test_text_that_is_no_cluster(text: str) -> None:
         ("nodes: []", "nodes is missing"),
         ("nodes: 3", "nodes must be a list"),
         ("nodes: [{gpus: 0}]", r"nodes\[0\]: gpus must be a whole number from 1"),
-        ("nodes: [{gpus: 4, cpus: 2}]", "unknown field 'cpus'"),
+        ("nodes: [{gpus: 4, disks: 2}]", "unknown field 'disks'"),
         ("nodes: [{count: true, gpus: 4}]", "count must be a whole number"),
         ("nodes: [{gpus: 4}]\nchanges: [{at_s: 0, lost: node-0}]", "at_s must be seconds"),
         ("nodes: [{gpus: 4}]\nchanges: [{at_s: 5}]", "either lost or joined"),
@@ -61,4 +61,21 @@ def test_bad_yaml_is_named_with_its_place(tmp_path: Path, yaml: str, said: str) 
     path = tmp_path / "c.yaml"
     path.write_text(yaml)
     with pytest.raises(InvalidInputError, match=said):
+        parse_cluster(str(path))
+
+
+def test_cpus_and_memory_of_nodes(tmp_path: Path) -> None:
+    path = tmp_path / "with.yaml"
+    path.write_text("nodes:\n- {gpus: 4, cpus: 32, memory_gb: 256.5}\n- {gpus: 4}\n")
+    first, second = parse_cluster(str(path)).nodes
+    assert (first.cpus, first.memory_gb) == (32.0, 256.5)
+    assert (second.cpus, second.memory_gb) == (None, None)
+
+
+@pytest.mark.parametrize("field", ["cpus: 0", "memory_gb: -1", "cpus: many", "memory_gb: .inf"])
+def test_an_amount_that_is_none_is_refused_by_name(tmp_path: Path, field: str) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text(f"nodes:\n- {{gpus: 4, {field}}}\n")
+    name = field.split(":")[0]
+    with pytest.raises(InvalidInputError, match=rf"nodes\[0\]: {name} must be a number"):
         parse_cluster(str(path))

@@ -150,6 +150,16 @@ def test_a_rigid_one_is_refused_by_name(kit: Any) -> None:
         fitted(kit.workload(kit.job("wide", gpus=8)), kit.cluster("1x4"))
 
 
+def test_a_job_gets_no_more_gpus_than_come_with_what_it_asks_for(kit: Any) -> None:
+    cluster = kit.cluster("1x4")
+    cluster = replace(cluster, nodes=(replace(cluster.nodes[0], cpus=8.0),))
+    asks = replace(kit.job("a", gpus=4), cpus_per_gpu=4.0)
+    asks = replace(asks, gpus=replace(asks.gpus, min_gpus=1))
+    assert fitted(kit.workload(asks), cluster).jobs[0].requested_gpus == 2
+    with pytest.raises(InvalidInputError, match="job a: cpus_per_gpu: it needs 1 GPUs with 16 CPU"):
+        fitted(kit.workload(replace(asks, cpus_per_gpu=16.0)), cluster)
+
+
 @pytest.mark.slow
 def test_pollux_on_the_published_workload_beats_the_published_figure(
     kit: Any, shared_data: Path

@@ -86,6 +86,8 @@ def specs(draw: st.DrawFn) -> tuple[JobSpec, str]:
         tenant=draw(NAMES),
         weight=draw(st.floats(1e-3, 1e3)),
         preemptible=draw(st.booleans()),
+        cpus_per_gpu=draw(st.just(0.0) | st.floats(0.001, 1e4)),
+        memory_gb_per_gpu=draw(st.just(0.0) | st.floats(0.001, 1e4)),
         work_examples=draw(st.floats(1e-3, 1e12)),
     )
     return job, profile.name

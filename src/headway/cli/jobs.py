@@ -151,6 +151,13 @@ def _row(job: Fields) -> tuple[str, ...]:
     )
 
 
+def _beside(spec: Fields) -> list[tuple[str, str]]:
+    """What it needs beside each GPU; nothing where it did not say."""
+    units = {"cpus_per_gpu": "CPUs", "memory_gb_per_gpu": "GB of memory"}
+    needs = [f"{spec[name]:g} {unit}" for name, unit in units.items() if spec.get(name)]
+    return [("per gpu", ", ".join(needs))] if needs else []
+
+
 def _facts(job: Fields) -> list[tuple[str, str]]:
     from headway.cli.promise import promise_line  # with NumPy; the other commands do without
 
@@ -159,6 +166,7 @@ def _facts(job: Fields) -> list[tuple[str, str]]:
         ("job", job["job_id"]),
         ("phase", f"{job['phase']} {job['message']}".strip()),
         ("gpus", f"{held or 'none'} (of {_span(job)})"),
+        *_beside(job["spec"]),
         ("batch", f"{_number(job['batch_size'])} ({job['batch_mode']})"),
         ("done", _done(job)),
         ("restarts", str(job["restarts"])),

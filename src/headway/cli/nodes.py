@@ -1,6 +1,6 @@
 """headway nodes: the machines, their GPUs, and who holds them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -9,22 +9,33 @@ from headway.cli.client import Client, service_options
 from headway.cli.output import print_json, print_table
 
 COLUMNS = ("node", "type", "rack", "speed", "gpus", "free", "jobs")
+BESIDE = {"cpus": ("cpus", "free_cpus"), "memory_gb": ("memory_gb", "free_memory_gb")}
 
 
 @click.command("nodes")
 @service_options
 def nodes_command(url: str | None, state: str | None, as_json: bool) -> None:
-    """List nodes: GPU type, rack, nominal speed, and which jobs hold how many GPUs."""
+    """List nodes: type, rack, speed and GPUs, free CPUs and GB of memory, who holds how much."""
     answer = Client.find(url=url, state=state).get("/api/v1/cluster")["nodes"]
     if as_json:
         print_json({"nodes": answer})
     elif answer:
-        print_table(COLUMNS, [_row(node) for node in answer], right=COLUMNS[3:6])
+        columns, rows = table(answer)
+        print_table(columns, rows, right=columns[3:-1])
     else:
         click.echo("no nodes")
 
 
-def _row(node: Mapping[str, Any]) -> tuple[str, ...]:
+def table(
+    nodes: Sequence[Mapping[str, Any]],
+) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Columns and rows; of CPUs and memory what is free of how much, where a node says it."""
+    shown = [name for name in BESIDE if any(node[name] is not None for node in nodes)]
+    columns = (*COLUMNS[:-1], *shown, COLUMNS[-1])
+    return columns, [_row(node, shown) for node in nodes]
+
+
+def _row(node: Mapping[str, Any], shown: Sequence[str]) -> tuple[str, ...]:
     jobs = ", ".join(f"{job} {gpus}" for job, gpus in sorted(node["jobs"].items()))
     return (
         node["node_id"],
@@ -33,5 +44,10 @@ def _row(node: Mapping[str, Any]) -> tuple[str, ...]:
         f"{node['speed']:g}",
         str(node["gpus"]),
         str(node["free_gpus"]),
+        *(_free(*(node[field] for field in BESIDE[name])) for name in shown),
         jobs or "-",
     )
+
+
+def _free(there: float | None, free: float | None) -> str:
+    return "-" if there is None or free is None else f"{free:g}/{there:g}"

@@ -32,6 +32,8 @@ class Submit(click.Command):
 @click.argument("file", required=False, metavar="")
 @click.option("--name", help="Small letters, digits, hyphens.")
 @click.option("--gpus", metavar="N[-M]", help="How many GPUs it may hold, as in 1-4.")
+@click.option("--cpus-per-gpu", type=float, help="CPUs that it needs beside each GPU.")
+@click.option("--memory-gb-per-gpu", type=float, help="Memory beside each GPU, in GB.")
 @click.option("--batch", metavar="N[-M]", help="Global batch size, as in 32 or 32-512.")
 @click.option("--mode", type=click.Choice([str(mode) for mode in BatchMode]), help="Of the batch.")
 @click.option("--schedule", metavar="STEPS", help="Batch by samples, as in '0:64 2M:128'.")
@@ -85,7 +87,8 @@ def job(file: str | None, run: list[str] | None, options: Mapping[str, Any]) -> 
     if file is None and not run:
         raise InvalidInputError("give a job file, or a command after --, as in -- python train.py")
     body, base = _file(file) if file else ({}, Path.cwd())
-    plain = ("name", "gpus", "tenant", "weight", "work", "workdir")
+    beside = ("cpus_per_gpu", "memory_gb_per_gpu")
+    plain = ("name", "gpus", *beside, "tenant", "weight", "work", "workdir")
     body |= {key: options[key] for key in plain if options.get(key) is not None}
     if options.get("workdir"):
         base = Path.cwd()

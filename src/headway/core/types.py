@@ -53,6 +53,8 @@ class Node:
     gpu_type: str = "gpu"
     rack: str | None = None
     speed: float = 1.0  # nominal, of its GPU type against the others; a guess until a job reports
+    cpus: float | None = None  # for jobs; None: as many as they like
+    memory_gb: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +153,8 @@ class JobSpec:
     work_samples: float | None = None  # examples read by then at requested_batch_size, if declared
     launch: Launch | None = None
     adaptation: Adaptation | None = None  # how it changes its batch size by itself
+    cpus_per_gpu: float = 0.0  # of the node that a GPU is on; 0: it does not say, and none is kept
+    memory_gb_per_gpu: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,6 +242,8 @@ class ReasonCode(StrEnum):
     KEPT = "Kept"
     STOPPED = "BetterUseElsewhere"
     WAITING = "WaitingForGpus"
+    NO_CPUS = "WaitingForCpus"
+    NO_MEMORY = "WaitingForMemory"
     BEHIND = "BehindInQueue"
     TOO_LARGE = "ExceedsCluster"
 

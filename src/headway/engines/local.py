@@ -2,7 +2,6 @@
 
 import logging
 import os
-import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -12,9 +11,10 @@ from typing import final
 from headway.core.control.commands import JobCommand, RunJob, StopJob, StopReason
 from headway.core.control.events import Event, JobFailed, JobFinished, JobStopped
 from headway.core.errors import HeadwayError
-from headway.core.ids import JobId, NodeId
+from headway.core.ids import JobId
 from headway.core.types import Node
 from headway.engines.localjob import AT_THE_END, MARGIN_S, LocalJob, go_home, last_word, told
+from headway.engines.machine import this_node
 from headway.engines.processes import Agent, marked
 from headway.engines.slots import Slots, SlotTable
 from headway.protocol.environment import GPU_TYPE
@@ -48,9 +48,7 @@ class LocalEngine:
         self._grace_s = grace_s
         self._term_s = term_s
         self._linger_s = linger_s
-        self._node = Node(
-            node_id=NodeId(socket.gethostname()), gpus=slots.count, gpu_type=slots.gpu_type
-        )
+        self._node = this_node(slots.count, slots.gpu_type)
         self._table = SlotTable(slots.count)
         self._jobs: dict[JobId, LocalJob] = {}
         self._applied: dict[JobId, set[str]] = {}  # of jobs that have not ended

@@ -12,12 +12,21 @@ from headway.core.control.events import Event
 from headway.core.errors import InvalidInputError
 
 _KINDS: dict[str, type[Event]] = {kind.__name__: kind for kind in get_args(Event)}
+# what a node or a job does not say about CPUs and memory is not written, as by earlier versions
+_UNSAID: dict[str, dict[str, float | None]] = {
+    "node": {"cpus": None, "memory_gb": None},
+    "job": {"cpus_per_gpu": 0.0, "memory_gb_per_gpu": 0.0},
+}
 _encoder = msgspec.json.Encoder(order="deterministic")
 
 
 def encode(event: Event) -> bytes:
     """One event as one line, without its line end; equal events give equal bytes."""
     fields = msgspec.to_builtins(event)
+    for part, unsaid in _UNSAID.items():
+        for name, value in unsaid.items() if part in fields else ():
+            if fields[part][name] == value:
+                del fields[part][name]
     return _encoder.encode({"event": type(event).__name__, **fields})
 
 

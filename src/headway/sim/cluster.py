@@ -4,7 +4,7 @@
 
     nodes:
       - {count: 16, gpus: 4, gpu_type: t4, rack: r1}
-      - {count: 2, gpus: 8, gpu_type: a100}
+      - {count: 2, gpus: 8, gpu_type: a100, cpus: 96, memory_gb: 768}
     gpu_types:                     # optional: what everybody is told of them
       a100: {speed: 2.5}
     truth:                         # optional: how jobs really behave, see ``sim.hardware_file``
@@ -32,6 +32,7 @@ from headway.sim.hardware_file import MOST_SPEED, read_truth
 MAX_NODES = 10_000
 MAX_GPUS = 4096  # of a node: policies keep a column for each
 MOST_S = 1e12
+MOST_BESIDE = 1e6  # CPUs or GB of a node
 UNNAMED = Node(node_id=NodeId("any"), gpus=1).gpu_type
 
 
@@ -101,11 +102,14 @@ def _from_yaml(path: Path, found: object) -> Cluster:
 
 
 def _group(found: object, where: str) -> tuple[int, dict[str, Any]]:
-    fields = mapping(found, {"count", "gpus", "gpu_type", "rack"}, where)
+    fields = mapping(found, {"count", "gpus", "gpu_type", "rack", "cpus", "memory_gb"}, where)
     group: dict[str, Any] = {"gpus": count(fields.get("gpus"), f"{where}: gpus", MAX_GPUS)}
     for name in ("gpu_type", "rack"):
         if name in fields:
             group[name] = text(fields[name], f"{where}: {name}")
+    for name in ("cpus", "memory_gb"):
+        if name in fields:
+            group[name] = number(fields[name], f"{where}: {name}", least=0.001, most=MOST_BESIDE)
     return count(fields.get("count", 1), f"{where}: count", MAX_NODES), group
 
 

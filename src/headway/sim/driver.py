@@ -21,6 +21,7 @@ from headway.core.errors import InvalidInputError
 from headway.core.explain.forward import Queue, forward
 from headway.core.ids import JobId
 from headway.core.policy import Policy, Traits
+from headway.core.policy.needs import asked, in_words, room_for, scarcest
 from headway.core.policy.probe import usual
 from headway.core.types import Decision, JobSpec, Node, Snapshot, widest
 from headway.sim.agent import SimulatedAgents
@@ -78,8 +79,9 @@ def fitted(workload: Workload, cluster: Cluster, most_nodes: int = 0) -> Workloa
     Raises:
         InvalidInputError: a job that cannot run on so few GPUs.
     """
-    gpus = widest(cluster.grown(most_nodes))
-    jobs = [_fitted(job, gpus) for job in workload.jobs]
+    nodes = cluster.grown(most_nodes)
+    gpus = widest(nodes)
+    jobs = [_fitted(job, gpus, nodes) for job in workload.jobs]
     notes = [
         f"job {job.name} asks for {old.requested_gpus} GPUs; {job.requested_gpus} fit the cluster"
         for old, job in zip(workload.jobs, jobs, strict=True)
@@ -88,12 +90,21 @@ def fitted(workload: Workload, cluster: Cluster, most_nodes: int = 0) -> Workloa
     return replace(workload, jobs=tuple(jobs), notes=(*workload.notes, *notes))
 
 
-def _fitted(job: JobSpec, gpus: int) -> JobSpec:
+def _fitted(job: JobSpec, gpus: int, nodes: Sequence[Node]) -> JobSpec:
     allowed = job.gpus.allowed(gpus)
     if not allowed:
         raise InvalidInputError(
             f"job {job.name} needs at least {job.gpus.smallest} GPUs and the cluster has {gpus} "
             "of one type; give a larger --cluster or drop the job"
+        )
+    if any(asked(job)):
+        gpus = room_for(job, nodes)
+        allowed = job.gpus.allowed(gpus)
+    if not allowed:
+        raise InvalidInputError(
+            f"job {job.name}: {scarcest(job, nodes)}: it needs {job.gpus.smallest} GPUs with "
+            f"{in_words(job)} and the cluster has room for {gpus} of these; "
+            "give a larger --cluster or drop the job"
         )
     bounds = replace(job.gpus, max_gpus=min(job.gpus.max_gpus, gpus))
     return replace(job, gpus=bounds, requested_gpus=min(job.requested_gpus, allowed[-1]))

@@ -46,4 +46,6 @@ class Provider:
             gpus=self._kind.gpus,
             gpu_type=self._kind.gpu_type,
             rack=self._kind.rack,
+            cpus=self._kind.cpus,
+            memory_gb=self._kind.memory_gb,
         )

@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 
+from headway.core.solve.beside import Beside
 from headway.core.solve.problem import Problem
 from headway.core.types import Float64, FloatArray, Int64, IntArray
 
@@ -20,10 +21,13 @@ def random_problem(
     kinds: int = 1,
     racks: int = 0,
     share_spanning: bool = False,
+    resources: int = 0,
 ) -> Problem:
     """Costs that mostly fall with size, some sizes forbidden, some jobs on nodes already.
 
-    With ``racks`` there is a rack level, whose costs may well be above those of several racks.
+    With ``racks`` there is a rack level, whose costs may well be above those of several racks; with
+    ``resources`` GPUs need something beside themselves, and nodes have enough of it for what is
+    held, but not for everything.
     """
     capacity = rng.integers(room[0], room[1] + 1, rng.integers(nodes[0], nodes[1] + 1))
     count = int(rng.integers(jobs[0], jobs[1] + 1))
@@ -55,6 +59,7 @@ def random_problem(
         in_rack[rng.random(tables) < 0.15] = np.inf
         in_rack[pinned] = np.inf
     return Problem(
+        beside=_beside(rng, capacity, held, resources),
         capacity=capacity,
         held=held,
         kind=kind,
@@ -66,6 +71,15 @@ def random_problem(
         cost_keep=keep,
         share_spanning=share_spanning,
     )
+
+
+def _beside(
+    rng: np.random.Generator, capacity: Int64[IntArray, " nodes"], held: Alloc, resources: int
+) -> Beside:
+    """Enough for what is held, and on most nodes not for all their GPUs."""
+    each = rng.integers(0, 4, (len(held), resources))
+    some = rng.integers(0, 3 * capacity[:, None] + 1, (len(capacity), resources))
+    return Beside(each=each, room=np.maximum(some, held.T @ each))
 
 
 def _dealt(rng: np.random.Generator, nodes: int, labels: int) -> Int64[IntArray, " nodes"]:
@@ -107,6 +121,9 @@ def is_a_placement(problem: Problem, alloc: Alloc) -> bool:
             return False
         if sum(alloc[job, node] for job in here) > problem.capacity[node]:
             return False
+        for each, room in zip(problem.beside.each.T, problem.beside.room[node], strict=True):
+            if sum(alloc[job, node] * each[job] for job in here) > room:
+                return False
     return all(
         count >= 0 and true_cost(problem, job, tuple(row)) < float("inf")
         for job, row in enumerate(alloc.tolist())
@@ -150,7 +167,8 @@ def all_placements(problem: Problem) -> Iterator[tuple[float, tuple[tuple[int, .
         done: tuple[tuple[int, ...], ...],
     ) -> Iterator[tuple[float, tuple[tuple[int, ...], ...]]]:
         if job == jobs:
-            yield cost, done
+            if problem.beside.fits(np.array(done)):
+                yield cost, done
             return
         for own, row in rows[job]:
             spans = sum(count > 0 for count in row) > 1

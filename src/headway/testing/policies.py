@@ -8,7 +8,7 @@ import pytest
 
 from headway.core.ids import JobId, NodeId
 from headway.core.policy.base import Policy
-from headway.core.types import Allocation, ReasonCode, widest
+from headway.core.types import Allocation, Decision, ReasonCode, Snapshot, widest
 from headway.testing.snapshots import (
     bounds,
     code_of,
@@ -35,6 +35,13 @@ class PolicyContract:
                 for node_id, gpus in allocation.per_node:
                     given[node_id] += gpus  # an unknown node is a KeyError
             assert all(given[node.node_id] <= node.gpus for node in seen.nodes)
+
+    @pytest.mark.parametrize("seed", SEEDS)
+    def test_no_node_gives_more_cpus_or_memory_than_it_has(
+        self, policy: Policy[Any], seed: int
+    ) -> None:
+        for seen, decision, _ in episode(policy, seed, needs=True):
+            assert not oversubscribed(seen, decision)
 
     @pytest.mark.parametrize("seed", SEEDS)
     def test_a_job_holds_gpus_of_one_type(self, policy: Policy[Any], seed: int) -> None:
@@ -149,10 +156,28 @@ class PolicyContract:
         assert decision.of(JobId("a")).on(NodeId("n0")) >= 1
 
 
+def oversubscribed(seen: Snapshot, decision: Decision) -> list[str]:
+    """Nodes that give more GPUs, CPUs or memory than they have, each with what it lacks."""
+    wrong = []
+    for node in seen.nodes:
+        held = [(view.spec, decision.of(view.spec.job_id).on(node.node_id)) for view in seen.jobs]
+        cpus = sum(spec.cpus_per_gpu * gpus for spec, gpus in held)
+        memory_gb = sum(spec.memory_gb_per_gpu * gpus for spec, gpus in held)
+        for what, given, has in (
+            ("GPUs", sum(gpus for _, gpus in held), node.gpus),
+            ("CPUs", cpus, node.cpus),
+            ("memory", memory_gb, node.memory_gb),
+        ):
+            if has is not None and given > has + 1e-6:
+                wrong.append(f"{node.node_id} gives {given:g} of {has:g} {what}")
+    return wrong
+
+
 def _codes(old: Allocation, new: Allocation) -> set[ReasonCode]:
     """The reasons that fit a change."""
     if not new:
         waits = {ReasonCode.WAITING, ReasonCode.BEHIND, ReasonCode.TOO_LARGE}
+        waits |= {ReasonCode.NO_CPUS, ReasonCode.NO_MEMORY}
         return {ReasonCode.STOPPED} if old else waits
     if new == old:
         return {ReasonCode.KEPT}

@@ -178,10 +178,31 @@ def random_job(rng: np.random.Generator, name: str, submitted_s: float) -> JobVi
     return view
 
 
-def episode(policy: Policy[Any], seed: int) -> Iterator[tuple[Snapshot, Decision, Any]]:
+def scarce(cluster: tuple[Node, ...], rng: np.random.Generator) -> tuple[Node, ...]:
+    """The same nodes with some CPUs and memory, most of them fewer than all jobs would like."""
+    return tuple(
+        replace(
+            node,
+            cpus=float(rng.integers(1, 6) * node.gpus) if rng.random() < 0.8 else None,
+            memory_gb=float(rng.uniform(4, 40) * node.gpus) if rng.random() < 0.8 else None,
+        )
+        for node in cluster
+    )
+
+
+def needy(view: JobView, rng: np.random.Generator) -> JobView:
+    """The same job, asking for CPUs, memory, both or neither."""
+    cpus, memory_gb = rng.choice([0.0, 0.5, 2.0, 4.0]), rng.choice([0.0, 3.3, 16.0])
+    spec = replace(view.spec, cpus_per_gpu=float(cpus), memory_gb_per_gpu=float(memory_gb))
+    return replace(view, spec=spec)
+
+
+def episode(
+    policy: Policy[Any], seed: int, *, needs: bool = False
+) -> Iterator[tuple[Snapshot, Decision, Any]]:
     """A policy's rounds on a random cluster, each starting from what the last one decided.
 
-    Every other seed has several GPU types and racks.
+    Every other seed has several GPU types and racks; with ``needs`` there are CPUs and memory too.
     """
     rng = np.random.default_rng(seed)
     cluster = nodes(*rng.integers(1, 6, rng.integers(1, 5)).tolist())
@@ -190,6 +211,8 @@ def episode(policy: Policy[Any], seed: int) -> Iterator[tuple[Snapshot, Decision
         cluster = mixed(nodes(4, *(node.gpus for node in cluster)), types=["t4", *types])
         racks = rng.choice(["r0", "r1"], len(cluster)).tolist()
         cluster = tuple(replace(n, rack=rack) for n, rack in zip(cluster, racks, strict=True))
+    if needs:
+        cluster = scarce(cluster, rng)
     memory = policy.start()
     active: list[JobView] = []
     for index in range(ROUNDS):
@@ -198,6 +221,8 @@ def episode(policy: Policy[Any], seed: int) -> Iterator[tuple[Snapshot, Decision
             random_job(rng, f"j{index}-{number}", now_s - float(rng.integers(0, 60)))
             for number in range(rng.integers(0, 4))
         ]
+        if needs:
+            arrivals = [needy(view, rng) for view in arrivals]
         active = [view for view in active if rng.random() > 0.1] + arrivals
         active.sort(key=lambda view: (view.spec.submitted_s, view.spec.job_id))
         seen = snapshot(cluster, *active, now_s=now_s, round_index=index)

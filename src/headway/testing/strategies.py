@@ -64,6 +64,8 @@ def nodes(draw: st.DrawFn, node_id: NodeId | None = None, max_gpus: int = 8) -> 
         gpu_type=gpu_type,
         rack=draw(st.none() | st.sampled_from(["r0", "r1"])),
         speed=NOMINAL[gpu_type],
+        cpus=draw(st.none() | st.floats(1, 256)),
+        memory_gb=draw(st.none() | st.floats(0.5, 4096)),
     )
 
 
@@ -134,6 +136,8 @@ def job_specs(
         work_samples=draw(st.none() | st.floats(1, 1e12)),
         launch=draw(LAUNCHES),
         adaptation=draw(st.none() | adaptations()),
+        cpus_per_gpu=draw(st.just(0.0) | st.floats(0.1, 64)),
+        memory_gb_per_gpu=draw(st.just(0.0) | st.floats(0.1, 512)),
     )
 
 

@@ -12,6 +12,7 @@ from headway.core.adaptation import Adaptation
 from headway.core.errors import InvalidInputError
 from headway.core.ids import JobId
 from headway.core.model.schedule import first_batch_size, most_for_fewest
+from headway.core.policy.needs import asked
 from headway.core.types import (
     BatchContract,
     BatchMode,
@@ -43,7 +44,9 @@ OPTIONAL = (
     "preemptible",
     "schedule",
 )
-COLUMNS = NEEDED + OPTIONAL + adapting.COLUMNS
+BESIDE = ("cpus_per_gpu", "memory_gb_per_gpu")
+COLUMNS = NEEDED + OPTIONAL + BESIDE + adapting.COLUMNS
+MOST_BESIDE = 1e5  # CPUs or GB beside a GPU
 MAX_ACCUM_STEPS = 1000  # the search tries each
 MODES = ", ".join(mode.value for mode in BatchMode)
 
@@ -85,11 +88,13 @@ def written(of: Workload) -> str:
     """The table as text; reading it again with the same profiles gives an equal workload."""
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
-    plain = not of.trajectories
-    table.writerow(NEEDED + OPTIONAL if plain else COLUMNS)
+    plain, beside = not of.trajectories, any(any(asked(job)) for job in of.jobs)
+    columns = NEEDED + OPTIONAL + BESIDE * beside + adapting.COLUMNS * (not plain)
+    table.writerow(columns)
     for job in of.jobs:
+        needs = (job.cpus_per_gpu, job.memory_gb_per_gpu) if beside else ()
         follows = () if plain else adapting.values(job, of.trajectories.get(job.job_id))
-        table.writerow((*_values(job, of.profile_names[job.job_id]), *follows))
+        table.writerow((*_values(job, of.profile_names[job.job_id]), *needs, *follows))
     return out.getvalue()
 
 
@@ -129,6 +134,8 @@ def _job(row: Row, profile: JobProfile, adaptation: Adaptation | None) -> JobSpe
         preemptible=row.flag("preemptible", "true"),
         work_examples=row.number("work_examples", repr(work_examples), above=0.0),
         adaptation=adaptation,
+        cpus_per_gpu=row.number("cpus_per_gpu", "0", most=MOST_BESIDE),
+        memory_gb_per_gpu=row.number("memory_gb_per_gpu", "0", most=MOST_BESIDE),
     )
 
 

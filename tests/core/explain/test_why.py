@@ -65,6 +65,31 @@ def told(
             "It needs 64 GPUs, more than the cluster has of any one type.",
         ),
         (
+            reason(
+                ReasonCode.TOO_LARGE,
+                0,
+                0,
+                gpus_needed=2.0,
+                gpus_with_these=1.0,
+                cpus_per_gpu=16.0,
+                memory_gb_per_gpu=64.0,
+            ),
+            0,
+            "It needs 2 GPUs with 16 CPUs and 64 GB each, more than the cluster has of any one "
+            "type.",
+        ),
+        (
+            reason(ReasonCode.NO_CPUS, 0, 0, cpus_needed=8.0, cpus_free=2.0),
+            0,
+            "It waits for CPUs: it needs 8 beside its GPUs, and nodes with free GPUs have 2.",
+        ),
+        (
+            reason(ReasonCode.NO_MEMORY, 0, 0, memory_gb_needed=64.0, memory_gb_free=1.5),
+            0,
+            "It waits for memory: it needs 64 GB beside its GPUs, and nodes with free GPUs have "
+            "1.5 GB.",
+        ),
+        (
             reason(ReasonCode.KEPT, 2, 2),
             0,
             "The GPUs that it held were lost or given back, and the next decision is due.",

@@ -274,3 +274,34 @@ def test_the_counts_are_those_of_the_program() -> None:
     counts = plan.counts()
     assert set(counts) == {"columns", "rows", "branch_nodes", "simplex_iterations"}
     assert min(counts["columns"], counts["rows"]) > 0
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_with_cpus_and_memory_the_optimum_of_tiny_instances_is_found_and_proven(seed: int) -> None:
+    """By patterns alone one in nine was missed, and bounds were 5 % off on average."""
+    rng = np.random.default_rng(seed)
+    types = {"nodes": (4, 6), "room": (1, 2), "kinds": 2, "racks": 2}
+    size = types if seed % 2 else {"nodes": (2, 3), "room": (2, 3)}
+    problem = random_problem(rng, jobs=(2, 3), resources=1 + seed % 2, **size)
+    best = min((cost for cost, _ in all_placements(problem)), default=np.inf)
+    plan = solve(problem)
+    if np.isfinite(best):
+        assert plan.alloc is not None
+        assert is_a_placement(problem, plan.alloc)
+        assert plan.objective == pytest.approx(best, rel=1e-4)
+        assert plan.bound <= best + tolerance(best)
+        assert plan.gap <= 1e-4
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("exact_up_to_gpus", [0, 128])
+def test_too_large_for_all_nodes_at_once_a_plan_is_feasible_and_its_gap_is_told(
+    seed: int, exact_up_to_gpus: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    problem = random_problem(rng, nodes=(12, 12), room=(4, 8), jobs=(60, 60), resources=2)
+    plan = solve(problem, exact_up_to_gpus=exact_up_to_gpus)
+    assert plan.alloc is not None
+    assert is_a_placement(problem, plan.alloc)
+    assert plan.objective == pytest.approx(float(problem.cost(plan.alloc).sum()))
+    assert plan.bound <= plan.objective

@@ -66,3 +66,24 @@ def test_without_items_there_is_nothing_to_plan() -> None:
     )
     found = plan(none, np.zeros(0, dtype=np.bool_), np.zeros(0))
     assert (found.runs.shape, found.gap) == ((0, 4), 0.0)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_with_other_needs_the_optimum_lies_between_plan_and_bound(seed: int) -> None:
+    window = random_window(seed, items=6, rounds=4, others=1 + seed % 2)
+    found = plan(window, np.zeros(6, dtype=np.bool_), np.zeros(6))
+    assert np.all(window.needs().T @ found.runs <= window.room_of_round()[:, None])
+    best = direct_optimum(window)
+    assert found.objective <= best + 1e-6
+    assert found.bound >= best - 1e-6
+
+
+def test_with_other_needs_little_is_lost() -> None:
+    """The published window has one resource; what a mixture of several costs is told here."""
+    lost = []
+    for seed in range(30):
+        window = random_window(seed, items=6, rounds=4, others=2)
+        found = plan(window, np.zeros(6, dtype=np.bool_), np.zeros(6))
+        best = direct_optimum(window)
+        lost.append((best - found.objective) / max(abs(best), best - found.idle, 1e-9))
+    assert np.median(lost) < 0.02

@@ -19,6 +19,7 @@ from headway.core.types import (
 )
 from headway.service.api.admit import admit
 from headway.service.api.schemas import JobRequest
+from headway.testing.snapshots import nodes
 
 SCHEDULE = {"mode": "schedule", "initial": 64, "schedule": "0:16 2K:64 1M:256", "max_per_gpu": 64}
 RULE = {"mode": "schedule", "initial": 32, "max": 256, "rule": "accordion"}
@@ -41,7 +42,7 @@ FIRST = BatchChange(
 def admitted(folder: Path, batch: Any, **fields: Any) -> JobSpec:
     (folder / "train.py").write_text("import headway.agent\n")
     asked = {"run": "python train.py", "workdir": str(folder), "gpus": "1-4", "batch": batch}
-    return admit(JobRequest.model_validate({**asked, **fields}), JobId("t"), 0.0, cluster_gpus=4)
+    return admit(JobRequest.model_validate({**asked, **fields}), JobId("t"), 0.0, nodes(4))
 
 
 def test_a_declared_schedule(tmp_path: Path) -> None:

@@ -17,8 +17,12 @@ SENTENCES: Mapping[ReasonCode, str] = MappingProxyType(
         ReasonCode.KEPT: "It keeps the {after} that it held",
         ReasonCode.STOPPED: "Its {before} went to other jobs; it goes on from its checkpoint later",
         ReasonCode.WAITING: "It waits for GPUs that other jobs hold",
+        ReasonCode.NO_CPUS: "It waits for CPUs: it needs {cpus_needed:g} beside its GPUs, and "
+        "nodes with free GPUs have {cpus_free:g}",
+        ReasonCode.NO_MEMORY: "It waits for memory: it needs {memory_gb_needed:g} GB beside its "
+        "GPUs, and nodes with free GPUs have {memory_gb_free:g} GB",
         ReasonCode.BEHIND: "It would fit, but a job before it does not, and the order is kept",
-        ReasonCode.TOO_LARGE: "It needs {needed}, more than the cluster has of any one type",
+        ReasonCode.TOO_LARGE: "It needs {needed}{each}, more than the cluster has of any one type",
     }
 )
 LOST = "The GPUs that it held were lost or given back, and the next decision is due"
@@ -32,6 +36,17 @@ LABELS: Mapping[str, str] = MappingProxyType(  # of numbers in a sentence; the o
     }
 )
 PROMISE = frozenset({"rho_hat", "egalitarian_s", "finish_s", "finish_error_s"})
+BESIDE = frozenset(  # told in the sentence itself
+    {
+        "cpus_needed",
+        "cpus_free",
+        "memory_gb_needed",
+        "memory_gb_free",
+        "cpus_per_gpu",
+        "memory_gb_per_gpu",
+        "gpus_with_these",
+    }
+)
 UNITS = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"))
 
 
@@ -75,14 +90,26 @@ def _cause(reason: Reason, gpus: int) -> str:
     numbers = dict(reason.numbers)
     if numbers.get("gpus_after") and not gpus:
         return LOST
-    sentence = SENTENCES[reason.code].format(
-        before=_gpus(numbers.get("gpus_before", gpus)),
-        after=_gpus(numbers.get("gpus_after", gpus)),
-        needed=_gpus(numbers.get("gpus_needed", 0)),
+    sentence = SENTENCES[reason.code].format_map(
+        {
+            **dict.fromkeys(BESIDE, 0.0),
+            **numbers,
+            "before": _gpus(numbers.get("gpus_before", gpus)),
+            "after": _gpus(numbers.get("gpus_after", gpus)),
+            "needed": _gpus(numbers.get("gpus_needed", 0)),
+            "each": _each(numbers),
+        }
     )
-    hidden = PROMISE if Promised.of(reason) is not None else frozenset[str]()
+    hidden = BESIDE | (PROMISE if Promised.of(reason) is not None else frozenset[str]())
     shown = [f"{LABELS.get(name, name)} {v}" for name, v in figures(reason) if name not in hidden]
     return f"{sentence} ({', '.join(shown)})" if shown else sentence
+
+
+def _each(numbers: Mapping[str, float]) -> str:
+    """What a job that is too large asks for beside each GPU, where that is what is missing."""
+    units = {"cpus_per_gpu": "CPUs", "memory_gb_per_gpu": "GB"}
+    asks = [f"{numbers[name]:g} {unit}" for name, unit in units.items() if name in numbers]
+    return f" with {' and '.join(asks)} each" if asks else ""
 
 
 def _gpus(count: float) -> str:

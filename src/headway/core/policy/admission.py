@@ -37,10 +37,10 @@ class _Room:
     """GPUs of each type that are left while jobs are admitted, and those that nobody holds."""
 
     def __init__(self, grid: Grid, need: Int64[IntArray, " jobs"]) -> None:
-        self.own, self.stays = grid.held_kind, _settled(grid, need)
+        self.own, self.stays = grid.held_kind, settled(grid, need)
         self.left = grid.gpus_of_types
-        settled = np.bincount(self.own, need * self.stays, len(self.left))
-        self.spare = self.left - settled.astype(np.int64)
+        staying = np.bincount(self.own, need * self.stays, len(self.left))
+        self.spare = self.left - staying.astype(np.int64)
 
     def kind_for(self, row: int, need: int) -> int | None:
         """The type that a job is admitted to, if it is."""
@@ -66,14 +66,15 @@ def place(
 ) -> Int64[IntArray, "jobs nodes"]:
     """Who stays is not moved; the others on few nodes each, of the type they were admitted to."""
     kinds = np.array([admitted.get(row, -1) for row in range(len(need))], dtype=np.int64)
-    stays = _settled(grid, need) & (kinds == grid.held_kind)
+    stays = settled(grid, need) & (kinds == grid.held_kind)
     alloc = np.where(stays[:, None], grid.held, 0)
-    free = grid.capacity - alloc.sum(axis=0)
+    room = grid.room(alloc)
     for row, kind in admitted.items():
         if not stays[row]:
-            placed = pack(np.where(grid.kind == kind, free, 0), int(need[row]))
+            placed = pack(np.where(grid.kind == kind, room.free(row), 0), int(need[row]))
             if placed is not None:
-                alloc[row], free = placed, free - placed
+                alloc[row] = placed
+                room.take(row, placed)
     return alloc
 
 
@@ -88,6 +89,6 @@ def pack_fastest(
     return None
 
 
-def _settled(grid: Grid, need: Int64[IntArray, " jobs"]) -> BoolArray:
+def settled(grid: Grid, need: Int64[IntArray, " jobs"]) -> BoolArray:
     """Who holds exactly as many GPUs as it needs."""
     return np.asarray(grid.running & (grid.held.sum(axis=1) == need))

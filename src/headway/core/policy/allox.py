@@ -9,11 +9,12 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from headway.core.errors import InvalidInputError
-from headway.core.policy.admission import admit, place, requested_gpus
+from headway.core.policy.admission import requested_gpus
 from headway.core.policy.base import Traits
 from headway.core.policy.grid import Grid
 from headway.core.policy.limits import MOST_S, check_range
 from headway.core.policy.remaining import Ahead, foreseen
+from headway.core.policy.seating import seat
 from headway.core.policy.timeshares import Account, Accounts, decide_by_shares
 from headway.core.predict.foresight import Foresight
 from headway.core.types import Decision, Float64, FloatArray, Snapshot
@@ -75,7 +76,7 @@ class AlloX:
         )
         rows = np.arange(len(need))
         order = np.lexsort((rows, left_s * need, -delayed, ~grid.running, ~grid.pinned)).tolist()
-        alloc = place(grid, admit(grid, order, need), need)
+        alloc = seat(grid, order, need)
         numbers = {"remaining_s": left_s, "place_from_last": delayed}
         return grid.decision(alloc, numbers=numbers), memory
 

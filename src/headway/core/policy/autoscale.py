@@ -1,5 +1,6 @@
 """Auto-scaling around any policy: how many nodes there should be, and which to give back."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar, final
 
@@ -8,10 +9,11 @@ import numpy as np
 from headway.core.ids import NodeId
 from headway.core.policy.base import Policy, Traits
 from headway.core.policy.grid import change_code
+from headway.core.policy.needs import room_for
 from headway.core.policy.probe import Probe, leaving, pinned_nodes, usual, without
 from headway.core.policy.scalers import Scaler, Size
 from headway.core.scale import ScaleCode, Scaling
-from headway.core.types import Decision, JobView, Reason, Snapshot, widest
+from headway.core.types import Decision, JobView, Node, Reason, Snapshot
 
 Inner = TypeVar("Inner")
 
@@ -89,7 +91,8 @@ class Autoscaled(Generic[Inner]):
 
     def _needs(self, job: JobView, seen: Snapshot, most: int) -> int:
         """The fewest nodes of the usual kind on which the job can run; 0 where most are too few."""
-        nodes = -(-self._least_gpus(job) // usual(seen.nodes).gpus)
+        gpus_of_one = room_for(job.spec, (usual(seen.nodes),))
+        nodes = -(-self._least_gpus(job) // gpus_of_one) if gpus_of_one else most + 1
         return nodes if nodes <= most else 0
 
     def _least_gpus(self, job: JobView) -> int:
@@ -97,13 +100,13 @@ class Autoscaled(Generic[Inner]):
 
     def _spared(self, seen: Snapshot, gone: tuple[NodeId, ...]) -> tuple[NodeId, ...]:
         """Those of them without which every job that fits now still fits one GPU type."""
-        most = widest(seen.nodes)
-        least = max(
-            (gpus for job in seen.jobs if (gpus := self._least_gpus(job)) <= most), default=0
-        )
-        while gone and widest(without(seen, gone).nodes) < least:
+        fits = [job for job in seen.jobs if self._fits(job, seen.nodes)]
+        while gone and not all(self._fits(job, without(seen, gone).nodes) for job in fits):
             gone = gone[:-1]
         return gone
+
+    def _fits(self, job: JobView, nodes: Sequence[Node]) -> bool:
+        return self._least_gpus(job) <= room_for(job.spec, nodes)
 
     def _patient(self, size: Size, wanted: Scaling, rounds: int) -> tuple[Scaling, int]:
         """What is wanted, once it has been wanted for long enough; bounds hold at once."""

@@ -5,9 +5,10 @@ from typing import final
 
 import numpy as np
 
-from headway.core.policy.admission import admit, place, requested_gpus
+from headway.core.policy.admission import requested_gpus
 from headway.core.policy.base import Traits
 from headway.core.policy.grid import Grid
+from headway.core.policy.seating import seat
 from headway.core.types import Decision, Int64, IntArray, Snapshot
 
 
@@ -16,9 +17,10 @@ from headway.core.types import Decision, Int64, IntArray, Snapshot
 class Drf:
     """Progressive filling: of the tenant with the least share over weight the oldest job is next.
 
-    GPUs are the only resource that jobs ask for here, so they are everybody's dominant one. A
-    tenant's weight is the greatest of its jobs. Within a tenant who runs goes on first, then by
-    submission; a job that does not fit is passed over.
+    A tenant's share is that of its dominant resource, the one of which it has the greatest part of
+    the cluster: GPUs, CPUs or memory; GPUs where jobs ask for nothing else. Its weight is the
+    greatest of its jobs. Within a tenant who runs goes on first, then by submission; a job that
+    does not fit is passed over.
     """
 
     @property
@@ -36,40 +38,61 @@ class Drf:
         grid = Grid.of(snapshot, at_requested_size=True)
         need = requested_gpus(grid)
         admitted, shares = _filled(grid, need)
-        alloc = place(grid, admit(grid, admitted, need), need)
+        alloc = seat(grid, admitted, need)
         share = np.array([shares[job.spec.tenant] for job in grid.jobs])
         numbers = {"gpus_wanted": need.astype(np.float64), "tenant_share": share}
         return grid.decision(alloc, numbers=numbers), None
 
 
 def _filled(grid: Grid, need: Int64[IntArray, " jobs"]) -> tuple[list[int], dict[str, float]]:
-    """Rows in the order in which they are admitted, and the share of each tenant then."""
-    gpus = int(grid.capacity.sum())
+    """Rows in the order in which they are admitted, and the share of each tenant then.
+
+    Where CPUs or memory count, those that do not fit the cluster's sum follow: another one that
+    does may find no node.
+    """
+    queues, weights = _queues(grid, need)
+    wants = np.column_stack([need, need[:, None] * grid.beside.each])
+    whole = np.array([grid.capacity.sum(), *grid.beside.room.sum(axis=0)], dtype=np.int64)
+    admitted = [int(row) for row in np.flatnonzero(grid.pinned)]
+    held = {tenant: np.zeros_like(whole) for tenant in queues}
+    for pinned in admitted:
+        tenant = grid.jobs[pinned].spec.tenant
+        queues[tenant].remove(pinned)
+        held[tenant] += wants[pinned]
+    left = whole - sum(held.values())
+    while True:
+        next_up = {
+            tenant: row
+            for tenant, rows in queues.items()
+            if (row := next((row for row in rows if (wants[row] <= left).all()), None)) is not None
+        }
+        if not next_up:
+            break
+        tenant = min(next_up, key=lambda name: (_dominant(held[name], whole) / weights[name], name))
+        row = next_up[tenant]
+        queues[tenant].remove(row)
+        admitted.append(row)
+        held[tenant] += wants[row]
+        left -= wants[row]
+    if grid.beside:
+        admitted += sorted(row for rows in queues.values() for row in rows)
+    gpus = max(int(whole[0]), 1)
+    return admitted, {name: _dominant(have, whole) / gpus for name, have in held.items()}
+
+
+def _queues(
+    grid: Grid, need: Int64[IntArray, " jobs"]
+) -> tuple[dict[str, list[int]], dict[str, float]]:
+    """Each tenant's rows in its order, and its weight."""
     queues: dict[str, list[int]] = {}
     weights: dict[str, float] = {}
     for row in np.lexsort((np.arange(len(need)), ~grid.running, ~grid.pinned)).tolist():
         spec = grid.jobs[row].spec
         queues.setdefault(spec.tenant, []).append(row)
         weights[spec.tenant] = max(weights.get(spec.tenant, 0.0), spec.weight)
-    admitted = [int(row) for row in np.flatnonzero(grid.pinned)]
-    held = dict.fromkeys(queues, 0)
-    for row in admitted:
-        tenant = grid.jobs[row].spec.tenant
-        queues[tenant].remove(row)
-        held[tenant] += int(need[row])
-    left = gpus - sum(held.values())
-    while True:
-        next_up = {
-            tenant: row
-            for tenant, rows in queues.items()
-            if (row := next((row for row in rows if need[row] <= left), None)) is not None
-        }
-        if not next_up:
-            break
-        tenant = min(next_up, key=lambda name: (held[name] / weights[name], name))
-        row = next_up[tenant]
-        queues[tenant].remove(row)
-        admitted.append(row)
-        held[tenant] += int(need[row])
-        left -= int(need[row])
-    return admitted, {tenant: count / max(gpus, 1) for tenant, count in held.items()}
+    return queues, weights
+
+
+def _dominant(held: Int64[IntArray, " resources"], whole: Int64[IntArray, " resources"]) -> float:
+    """The greatest share of a resource, as so many of the cluster's GPUs."""
+    return float((held / np.maximum(whole, 1)).max() * whole[0]) if len(held) > 1 else int(held[0])

@@ -34,11 +34,12 @@ class Fifo:
         wanted = [job.spec.requested_gpus for job in grid.jobs]
         alloc = grid.held.copy()
         behind = np.zeros(len(wanted), dtype=np.bool_)
-        free = grid.capacity - alloc.sum(axis=0)
-        for row in np.flatnonzero(~grid.running):
-            placed = pack_fastest(grid, free, wanted[row])
+        room = grid.room(alloc)
+        for row in np.flatnonzero(~grid.running).tolist():
+            placed = pack_fastest(grid, room.free(row), wanted[row])
             if placed is not None:
-                alloc[row], free = placed, free - placed
+                alloc[row] = placed
+                room.take(row, placed)
             elif not self.backfill:
                 behind[row + 1 :] = True
                 break

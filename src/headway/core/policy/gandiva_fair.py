@@ -7,11 +7,12 @@ from typing import final
 import numpy as np
 
 from headway.core.ids import JobId
-from headway.core.policy.admission import admit, place, requested_gpus
+from headway.core.policy.admission import requested_gpus
 from headway.core.policy.base import Traits
 from headway.core.policy.grid import Grid
 from headway.core.policy.limits import LEAST_QUANTUM, MOST_S, check_range
 from headway.core.policy.remaining import Ahead
+from headway.core.policy.seating import seat
 from headway.core.policy.timeshares import Accounts, decide_by_shares
 from headway.core.types import Decision, Float64, FloatArray, Snapshot
 
@@ -68,7 +69,7 @@ class GandivaFair:
         passes = np.array([least if one is None else one for one in known])
         key = np.floor(passes / self.quantum_gpu_s) if self.quantum_gpu_s > 0 else passes
         order = np.lexsort((np.arange(len(need)), ~grid.running, key, ~grid.pinned)).tolist()
-        alloc = place(grid, admit(grid, order, need), need)
+        alloc = seat(grid, order, need)
         tickets = np.array([job.spec.weight for job in grid.jobs])
         passes = passes + alloc.sum(axis=1) * snapshot.round_s / tickets
         numbers = {"pass": passes, "tickets": tickets}

@@ -10,6 +10,9 @@ from typing import Self
 import numpy as np
 
 from headway.core.ids import JobId
+from headway.core.policy.needs import Resource, asked, beside, counting, room_for
+from headway.core.policy.waiting import Waits, exceeds, waiting
+from headway.core.solve.beside import Beside, Room
 from headway.core.types import (
     Allocation,
     BoolArray,
@@ -40,7 +43,7 @@ class GpuType:
 class Grid:
     """Jobs that fit the cluster at all, in the order of submission, and their holdings.
 
-    A job holds GPUs of one type only, so it fits if one type has enough.
+    A job holds GPUs of one type only, so it fits if one type has enough, with what goes with them.
     """
 
     jobs: tuple[JobView, ...]
@@ -50,6 +53,8 @@ class Grid:
     kind: Int64[IntArray, " nodes"]  # index of the node's type
     rack: Int64[IntArray, " nodes"]  # index of its rack, by name; unknown ones are one rack
     held: Int64[IntArray, "jobs nodes"]  # all zero for a job that lost some of its GPUs
+    resources: tuple[Resource, ...]  # that count beside GPUs
+    beside: Beside  # of the same
     too_large: tuple[JobView, ...]
     at_requested_size: bool  # a job needs its requested GPUs, not its smallest size
 
@@ -58,9 +63,13 @@ class Grid:
         """The grid of a snapshot; a job needs its requested GPUs, or its smallest size at least."""
         nodes = tuple(sorted(snapshot.nodes, key=lambda node: node.node_id))
         queue = sorted(snapshot.jobs, key=lambda job: (job.spec.submitted_s, job.spec.job_id))
-        needs = {job.spec.job_id: _needs(job, at_requested_size) for job in queue}
-        most = widest(nodes)
-        fits = [job for job in queue if needs[job.spec.job_id] <= most]
+        needs = [gpus_needed(job, at_requested_size=at_requested_size) for job in queue]
+        most = widest(nodes)  # once for all that ask for nothing else
+        room = [room_for(job.spec, nodes) if any(asked(job.spec)) else most for job in queue]
+        fits = [job for at, job in enumerate(queue) if needs[at] <= room[at]]
+        specs = [job.spec for job in fits]
+        resources = counting(specs, nodes)
+        needed = beside(specs, nodes, resources)
         capacity = np.array([node.gpus for node in nodes], dtype=np.int64)
         names = sorted({node.rack or "" for node in nodes})
         racks = {name: rack for rack, name in enumerate(names)}
@@ -73,8 +82,10 @@ class Grid:
             types=types,
             kind=np.array([kinds[node.gpu_type] for node in nodes], dtype=np.int64),
             rack=np.array([racks[node.rack or ""] for node in nodes], dtype=np.int64),
-            held=_held(fits, nodes, capacity),
-            too_large=tuple(job for job in queue if needs[job.spec.job_id] > most),
+            held=_held(fits, nodes, capacity, needed),
+            resources=resources,
+            beside=needed,
+            too_large=tuple(job for at, job in enumerate(queue) if needs[at] > room[at]),
             at_requested_size=at_requested_size,
         )
 
@@ -146,6 +157,7 @@ class Grid:
         """
         allocations: dict[JobId, Allocation] = {}
         reasons: list[Reason] = []
+        waits = self._waiting(alloc)
         for row, job in enumerate(self.jobs):
             if alloc[row].any():
                 allocations[job.spec.job_id] = self.allocation(alloc[row])
@@ -153,25 +165,19 @@ class Grid:
             moved = bool((alloc[row] != self.held[row]).any())
             figures: dict[str, float] = {"gpus_before": before, "gpus_after": after}
             figures |= {name: values[row] for name, values in (numbers or {}).items()}
-            waiting = behind is not None and bool(behind[row])
+            queued = behind is not None and bool(behind[row])
+            code = change_code(before, after, moved=moved, behind=queued)
+            if row in waits and not before:
+                code, more = waits[row]
+                figures |= more
             reasons.append(
                 Reason(
                     job_id=job.spec.job_id,
-                    code=change_code(before, after, moved=moved, behind=waiting),
+                    code=code,
                     numbers=tuple((name, float(value)) for name, value in figures.items()),
                 )
             )
-        gpus = ("gpus_of_cluster", float(self.capacity.sum()))
-        if len(self.types) > 1:
-            gpus = ("gpus_of_one_type", float(self.gpus_of_types.max()))
-        reasons += [
-            Reason(
-                job_id=job.spec.job_id,
-                code=ReasonCode.TOO_LARGE,
-                numbers=(("gpus_needed", float(_needs(job, self.at_requested_size))), gpus),
-            )
-            for job in self.too_large
-        ]
+        reasons += self._too_large()
         return Decision(
             allocations=allocations,
             reasons=tuple(reasons),
@@ -180,9 +186,37 @@ class Grid:
             solver=solver or {},
         )
 
+    def _waiting(self, alloc: Int64[IntArray, "jobs nodes"]) -> dict[int, Waits]:
+        """Rows that wait for something else than GPUs."""
+        of_kind = self.kind == np.arange(len(self.types))[:, None]
+        needs = [gpus_needed(job, at_requested_size=self.at_requested_size) for job in self.jobs]
+        need = np.array(needs, dtype=np.int64)
+        return waiting(alloc, need, self.capacity, of_kind, self.resources, self.beside)
+
+    def _too_large(self) -> list[Reason]:
+        gpus = ("gpus_of_cluster", float(self.capacity.sum()))
+        if len(self.types) > 1:
+            gpus = ("gpus_of_one_type", float(self.gpus_of_types.max()))
+        return [
+            exceeds(
+                job.spec,
+                gpus_needed(job, at_requested_size=self.at_requested_size),
+                room_for(job.spec, self.nodes),
+                gpus,
+            )
+            for job in self.too_large
+        ]
+
+    def room(self, alloc: Int64[IntArray, "jobs nodes"]) -> Room:
+        """What a placement leaves free."""
+        return Room(self.capacity, self.beside, alloc)
+
 
 def _held(
-    jobs: Sequence[JobView], nodes: tuple[Node, ...], capacity: Int64[IntArray, " nodes"]
+    jobs: Sequence[JobView],
+    nodes: tuple[Node, ...],
+    capacity: Int64[IntArray, " nodes"],
+    needed: Beside,
 ) -> Int64[IntArray, "jobs nodes"]:
     """Who holds what. With a node gone or grown smaller, who came first keeps its GPUs.
 
@@ -190,14 +224,18 @@ def _held(
     """
     at = {node.node_id: index for index, node in enumerate(nodes)}
     held = np.zeros((len(jobs), len(nodes)), dtype=np.int64)
-    free = capacity.copy()
+    room = Room(capacity, needed)
     for row, job in enumerate(jobs):
         own = job.allocation.per_node
-        there = all(node_id in at and free[at[node_id]] >= gpus for node_id, gpus in own)
-        if there and len({nodes[at[node_id]].gpu_type for node_id, _ in own}) <= 1:
-            for node_id, gpus in own:
-                held[row, at[node_id]] = gpus
-                free[at[node_id]] -= gpus
+        if not own or not all(node_id in at for node_id, _ in own):
+            continue
+        wanted = np.zeros_like(capacity)
+        for node_id, gpus in own:
+            wanted[at[node_id]] = gpus
+        one_type = len({nodes[at[node_id]].gpu_type for node_id, _ in own}) <= 1
+        if one_type and (wanted <= room.free(row)).all():
+            held[row] = wanted
+            room.take(row, wanted)
     return held
 
 
@@ -218,7 +256,8 @@ def _types(nodes: Sequence[Node]) -> tuple[GpuType, ...]:
     return tuple(sorted(types, key=lambda one: (-one.speed, one.name)))
 
 
-def _needs(job: JobView, at_requested_size: bool) -> int:
+def gpus_needed(job: JobView, *, at_requested_size: bool) -> int:
+    """GPUs without which it cannot run."""
     return job.spec.requested_gpus if at_requested_size else job.spec.gpus.smallest
 
 

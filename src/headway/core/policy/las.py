@@ -5,10 +5,11 @@ from typing import final
 
 import numpy as np
 
-from headway.core.policy.admission import admit, place, requested_gpus
+from headway.core.policy.admission import requested_gpus
 from headway.core.policy.base import Traits
 from headway.core.policy.grid import Grid
 from headway.core.policy.limits import LEAST_QUANTUM, MOST_S, check_range
+from headway.core.policy.seating import seat
 from headway.core.types import Decision, Snapshot
 
 
@@ -41,7 +42,7 @@ class Las:
         """Admit jobs by attained service while GPUs last; a smaller one may fill the rest."""
         grid = Grid.of(snapshot, at_requested_size=True)
         need = requested_gpus(grid)
-        alloc = place(grid, admit(grid, self._queue(grid), need), need)
+        alloc = seat(grid, self._queue(grid), need)
         attained_gpu_s = np.array([job.attained_gpu_s for job in grid.jobs])
         numbers = {"gpus_wanted": need.astype(np.float64), "attained_gpu_s": attained_gpu_s}
         everyone = np.ones(len(need), dtype=np.bool_)

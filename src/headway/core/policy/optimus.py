@@ -13,6 +13,7 @@ from headway.core.policy.admission import place
 from headway.core.policy.base import Traits
 from headway.core.policy.grid import Grid
 from headway.core.policy.remaining import batch_size_of, step_times_s, steps_left
+from headway.core.policy.seating import Totals, smaller
 from headway.core.types import (
     Decision,
     Float64,
@@ -64,9 +65,11 @@ class Optimus:
         start = np.lexsort((np.arange(len(least)), ~grid.pinned)).tolist()
         kinds = _types(grid, start, least)
         ladders = {row: _Ladder.of(grid, row, kind) for row, kind in kinds.items()}
-        need = _greedy(ladders, kinds, grid.gpus_of_types, jobs=len(grid.jobs))
+        need = _greedy(ladders, kinds, Totals.of(grid), jobs=len(grid.jobs))
         order = np.lexsort((np.arange(len(need)), -need, ~grid.pinned)).tolist()
         alloc = place(grid, {row: kinds[row] for row in order if need[row]}, need)
+        if grid.beside:
+            alloc = smaller(grid, alloc, start)
         left = [
             ladders[row].left_s(int(gpus)) if row in ladders else -1.0
             for row, gpus in enumerate(need)
@@ -127,13 +130,14 @@ def _remaining_s(
 
 def _types(grid: Grid, order: list[int], least: Int64[IntArray, " jobs"]) -> dict[int, int]:
     """Who runs at all, at its smallest size, and on which type: its own, or the emptiest."""
-    left, speeds = grid.gpus_of_types, np.array([one.speed for one in grid.types])
+    totals, speeds = Totals.of(grid), np.array([one.speed for one in grid.types])
+    left = totals.gpus
     own, running = grid.held_kind, grid.running
     sharing = np.bincount(own[running], minlength=len(left))
     share = left * speeds
     chosen = {}
     for row in order:
-        enough = least[row] <= left
+        enough = totals.enough(row, int(least[row]))
         if not enough.any():
             continue
         kind = int(np.argmax(np.where(enough, share / (sharing + 1), -1.0)))
@@ -141,7 +145,7 @@ def _types(grid: Grid, order: list[int], least: Int64[IntArray, " jobs"]) -> dic
             kind = int(own[row])
         else:
             sharing[kind] += 1
-        left[kind] -= least[row]
+        totals.take(row, kind, int(least[row]))
         chosen[row] = kind
     return chosen
 
@@ -149,15 +153,15 @@ def _types(grid: Grid, order: list[int], least: Int64[IntArray, " jobs"]) -> dic
 def _greedy(
     ladders: Mapping[int, _Ladder],
     kinds: Mapping[int, int],
-    gpus: Int64[IntArray, " kinds"],
+    totals: Totals,
     *,
     jobs: int,
 ) -> Int64[IntArray, " jobs"]:
     """GPUs of each job: all at their smallest sizes, then step by step while its type has some."""
-    left, need = gpus.tolist(), np.zeros(jobs, dtype=np.int64)
+    need = np.zeros(jobs, dtype=np.int64)
     for row, ladder in ladders.items():
         need[row] = ladder.sizes[0]
-        left[kinds[row]] -= ladder.sizes[0]
+        totals.take(row, kinds[row], ladder.sizes[0])
     rungs = dict.fromkeys(ladders, 0)
     heap = [(-ladder.saved_s(0), row) for row, ladder in ladders.items()]
     heapify(heap)
@@ -165,8 +169,9 @@ def _greedy(
         _, row = heappop(heap)
         ladder, rung, kind = ladders[row], rungs[row], kinds[row]
         step = ladder.sizes[rung + 1] - ladder.sizes[rung]
-        if step <= left[kind]:
-            rungs[row], left[kind] = rung + 1, left[kind] - step
+        if totals.enough(row, step)[kind]:
+            rungs[row] = rung + 1
+            totals.take(row, kind, step)
             need[row] += step
             heappush(heap, (-ladder.saved_s(rung + 1), row))
     return need

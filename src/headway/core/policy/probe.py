@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from math import inf
 from typing import Any, final
 
 import numpy as np
@@ -91,12 +92,17 @@ def speedups(
 
 def usual(nodes: Sequence[Node]) -> Node:
     """A node of the kind that is there most often; nodes that come are of that kind."""
-    kinds: dict[tuple[int, str, float], int] = {}
+    kinds: dict[Node, int] = {}
     for node in nodes:
-        kind = (node.gpus, node.gpu_type, node.speed)
+        kind = replace(node, node_id=NodeId(""), rack=None)
         kinds[kind] = kinds.get(kind, 0) + 1
-    gpus, gpu_type, speed = max(kinds, key=lambda kind: (kinds[kind], kind))
-    return Node(node_id=NodeId(""), gpus=gpus, gpu_type=gpu_type, speed=speed)
+    return max(kinds, key=lambda kind: (kinds[kind], _rank(kind)))
+
+
+def _rank(node: Node) -> tuple[int, str, float, float, float]:
+    """Which of two kinds of node is taken where there are as many of both."""
+    beside = [inf if amount is None else amount for amount in (node.cpus, node.memory_gb)]
+    return node.gpus, node.gpu_type, node.speed, beside[0], beside[1]
 
 
 def leaving(seen: Snapshot, count: int) -> tuple[NodeId, ...]:

@@ -7,12 +7,13 @@ from typing import final
 import numpy as np
 
 from headway.core.ids import JobId
-from headway.core.policy.admission import admit, place, requested_gpus
+from headway.core.policy.admission import requested_gpus
 from headway.core.policy.base import Traits
 from headway.core.policy.fairness import Crowd, budgets
 from headway.core.policy.grid import Grid
 from headway.core.policy.limits import check_ranges, restart_delays_s
 from headway.core.policy.remaining import Ahead, ahead
+from headway.core.policy.seating import seat
 from headway.core.policy.shares import job_weights, parse_tenants
 from headway.core.predict.foresight import Foresight
 from headway.core.solve.planning import plan
@@ -124,7 +125,9 @@ class Shockwave:
         if memory.news != news or memory.used >= min(self.window_rounds, self.resolve_rounds):
             memory = self._planned(grid, forecast, budget, snapshot.round_s)
         now, rounds = _now(grid, memory)
-        alloc = place(grid, admit(grid, _order(grid, now, budget, forecast), need), need)
+        alloc = seat(grid, _order(grid, now, budget, forecast), need)
+        # the plan does not know single nodes: where one has too little, nothing is proven
+        as_planned = not grid.beside or bool(alloc[now].any(axis=1).all())
         decision = grid.decision(
             alloc,
             numbers={
@@ -134,7 +137,7 @@ class Shockwave:
                 "planned_rounds": rounds,
             },
             objective=memory.objective,
-            gap=memory.gap,
+            gap=memory.gap if as_planned else None,
         )
         later = replace(memory, news=news, used=memory.used + 1, crowd=crowd, foresight=foresight)
         return decision, later
@@ -157,10 +160,14 @@ class Shockwave:
         """A new plan; who may not be preempted runs in all of it, and is left out of the sum."""
         need = requested_gpus(grid)
         room = int(grid.capacity.sum() - need[grid.pinned].sum())
-        rows = np.flatnonzero(~grid.pinned & (need <= room))
+        others = need[:, None] * grid.beside.each
+        rooms = grid.beside.room.sum(axis=0) - others[grid.pinned].sum(axis=0)
+        rows = np.flatnonzero(~grid.pinned & (need <= room) & (others <= rooms).all(axis=1))
         if not len(rows):
             return Planned(gap=0.0)
+        scarce = others[rows].sum(axis=0) > rooms  # of the rest there is enough for all at once
         window = self._window(grid, forecast, budget, rows, (room, round_s))
+        window = replace(window, others=others[rows][:, scarce], rooms=rooms[scarce])
         rank = _rank(budget, need, forecast)[rows]
         made = plan(window, grid.running[rows], rank, order_may_cost=ORDER_MAY_COST)
         rounds = {

@@ -6,6 +6,7 @@ from typing import TypeVar, final
 import numpy as np
 
 from headway.core.policy.base import Traits
+from headway.core.policy.configurations import Offer, possible, refilled
 from headway.core.policy.grid import Grid
 from headway.core.policy.limits import (
     allowed_sizes,
@@ -15,9 +16,9 @@ from headway.core.policy.limits import (
     restart_delays_s,
 )
 from headway.core.policy.tables import Goodputs, Places, Tables
+from headway.core.solve.outcome import relative_gap
 from headway.core.solve.slots import Bins, Options, Shapes, arrange, choose
 from headway.core.types import (
-    BoolArray,
     Decision,
     Float64,
     FloatArray,
@@ -87,11 +88,16 @@ class Sia:
         options = Options(item=job, shape=offer.shapes.at(shape), cost=counted)
         nothing = np.where(grid.pinned, 0.0, self.lam)
         chosen = choose(offer.bins, options, nothing, rel_gap=self.rel_gap)
-        alloc, after, objective = grid.held, offer.held_goodput, None
+        alloc, after, objective, gap = grid.held, offer.held_goodput, None, None
         if chosen.option is not None:  # else nothing was found, and nobody is touched
             taken = np.flatnonzero(chosen.option >= 0)
-            shape = shape[chosen.option[taken]]
+            shape, gap = shape[chosen.option[taken]], chosen.outcome.gap
             alloc = _placed(grid, offer, taken, shape)
+            if grid.beside:
+                prices = np.where(may & (cost < self.lam), cost - self.stay * offer.present, np.inf)
+                alloc, taken, shape = refilled(grid, offer, prices, alloc, (taken, shape))
+                value = float((prices[taken, shape] - nothing[taken]).sum() + nothing.sum())
+                gap = relative_gap(value, chosen.outcome.bound)
             after = np.where(grid.pinned, offer.held_goodput, 0.0)
             after[taken] = offer.goodput[taken, shape]
             objective = float((nothing[taken] - cost[taken, shape]).sum() - nothing.sum())
@@ -104,7 +110,7 @@ class Sia:
                 "configurations": may.sum(axis=1).astype(np.float64),
             },
             objective=objective,
-            gap=None if chosen.option is None else chosen.outcome.gap,
+            gap=gap,
             solver=chosen.counts(),
         )
         return decision, offer.memory
@@ -117,29 +123,13 @@ class Sia:
             return np.asarray(-np.log(goodput) if self.p == 0 else goodput**self.p)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
-    """What every job may hold next, and what it is worth to it.
-
-    A configuration is a power of two of one node's GPUs, or whole nodes of one size, all with
-    GPUs of one type (Sia, section 3.3): a shape of ``core.solve.slots``.
-    """
-
-    bins: Bins  # nodes by GPU type, without what those hold who may not be preempted
-    shapes: Shapes
-    gpus: Int64[IntArray, "jobs shapes"]  # 0: the job may not
-    goodput: Float64[FloatArray, "jobs shapes"]  # normalised: the paper's G
-    present: BoolArray  # (jobs, shapes): what it holds now
-    held_goodput: Float64[FloatArray, " jobs"]  # G of that, also where it is no configuration
-    factor: Float64[FloatArray, " jobs"]  # of G where a running job would have to restart
-    memory: Goodputs
-
-
 def _offer(grid: Grid, memory: Goodputs, now_s: float) -> Offer:
+    everyone, of_all = np.arange(len(grid.jobs)), np.arange(len(grid.nodes))
     bins = Bins(
         kind=grid.kind,
         size=grid.capacity,
         room=grid.capacity - grid.held[grid.pinned].sum(axis=0),
+        beside=grid.beside.part(everyone, of_all, np.where(grid.pinned[:, None], grid.held, 0)),
     )
     held, largest = grid.held.sum(axis=1), int(grid.capacity.max())
     # a job that fits no shape exactly takes one up to a node larger
@@ -173,6 +163,8 @@ def _allowed_gpus(grid: Grid, shapes: Shapes) -> Int64[IntArray, "jobs shapes"]:
     exact = largest == total
     fits = np.where(exact.any(axis=1, keepdims=True), exact, largest > shapes.below())
     gpus = np.where(fits, largest, 0)
+    if grid.beside:
+        gpus = np.where(possible(grid, shapes), gpus, 0)
     cap = np.maximum(caps(grid.jobs), _least(gpus))
     return np.where(gpus <= cap[:, None], gpus, 0)
 
@@ -229,7 +221,7 @@ def _placed(
     rows = taken[part]  # who leaves GPUs of what it occupies idle
     pieces = alloc[rows]
     rest = gpus[part, None] - (np.cumsum(pieces, axis=1) - pieces)
-    stays = (pieces == before[rows]).all(axis=1, keepdims=True)
-    alloc[rows] = np.where(stays, grid.held[rows], np.clip(rest, 0, pieces))
+    stays = np.asarray((pieces == before[rows]).all(axis=1) & pieces.any(axis=1))
+    alloc[rows] = np.where(stays[:, None], grid.held[rows], np.clip(rest, 0, pieces))
     alloc[grid.pinned] = grid.held[grid.pinned]
     return alloc

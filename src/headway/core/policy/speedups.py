@@ -101,6 +101,7 @@ class Speedups:
             cost_several=costs(new.several * far),
             cost_keep=np.where(grid.running, keep, np.inf),
             share_spanning=share_spanning,
+            beside=grid.beside,
         )
 
     def grows(self, sizes: int) -> BoolArray:

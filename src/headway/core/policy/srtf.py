@@ -5,10 +5,11 @@ from typing import final
 
 import numpy as np
 
-from headway.core.policy.admission import admit, place, requested_gpus
+from headway.core.policy.admission import requested_gpus
 from headway.core.policy.base import Traits
 from headway.core.policy.grid import Grid
 from headway.core.policy.remaining import foreseen
+from headway.core.policy.seating import seat
 from headway.core.predict.foresight import Foresight
 from headway.core.types import Decision, Snapshot
 
@@ -45,7 +46,7 @@ class Srtf:
         need = requested_gpus(grid)
         key = left_s * need if self.by_area else left_s
         order = np.lexsort((np.arange(len(need)), ~grid.running, key, ~grid.pinned)).tolist()
-        alloc = place(grid, admit(grid, order, need), need)
+        alloc = seat(grid, order, need)
         numbers = {"gpus_wanted": need.astype(np.float64), "remaining_s": left_s}
         everyone = np.ones(len(need), dtype=np.bool_)
         return grid.decision(alloc, numbers=numbers, behind=everyone), memory

@@ -10,12 +10,13 @@ import numpy as np
 
 from headway.core.errors import InvalidInputError
 from headway.core.ids import JobId
-from headway.core.policy.admission import admit, place, requested_gpus
+from headway.core.policy.admission import requested_gpus
 from headway.core.policy.base import Traits
 from headway.core.policy.fairness import Crowd
 from headway.core.policy.grid import Grid
 from headway.core.policy.limits import MOST_S, check_range
 from headway.core.policy.remaining import Ahead, foreseen
+from headway.core.policy.seating import seat
 from headway.core.policy.timeshares import Accounts, decide_by_shares, equal_share, with_spare
 from headway.core.predict.foresight import Foresight
 from headway.core.types import BoolArray, Decision, Float64, FloatArray, Snapshot
@@ -86,7 +87,7 @@ class Themis:
         bids[worst[: ceil(self.f * int((~leased).sum()))]] = True
         key = np.where(bids, forecast.left_s * need, -rho_hat)
         order = np.lexsort((rows, ~grid.running, key, ~bids, ~leased, ~grid.pinned)).tolist()
-        alloc = place(grid, admit(grid, order, need), need)
+        alloc = seat(grid, order, need)
         numbers = {"rho_hat": rho_hat, "bids": bids.astype(np.float64)}
         decision = grid.decision(alloc, numbers=numbers)
         leases = self._leases(grid, np.asarray(alloc.any(axis=1)), leased, ends_s, snapshot.now_s)

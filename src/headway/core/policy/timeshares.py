@@ -8,11 +8,12 @@ from typing import ClassVar, final
 import numpy as np
 
 from headway.core.ids import JobId
-from headway.core.policy.admission import admit, place, requested_gpus
+from headway.core.policy.admission import requested_gpus
 from headway.core.policy.base import Traits
 from headway.core.policy.grid import Grid
 from headway.core.policy.limits import MOST_S, check_range
 from headway.core.policy.remaining import Ahead, ahead
+from headway.core.policy.seating import seat
 from headway.core.predict.foresight import Foresight
 from headway.core.types import Decision, Float64, FloatArray, Int64, IntArray, Snapshot
 
@@ -117,7 +118,7 @@ def decide_by_shares(
     order = np.lexsort((np.arange(len(need)), ~grid.running, -behind, ~grid.pinned)).tolist()
     if reset_s > 0:
         order = [row for row in order if accounts[row] is not None or grid.pinned[row]]
-    alloc = place(grid, admit(grid, order, need), need)
+    alloc = seat(grid, order, need)
     numbers = {
         "share": [one.share for one in known],
         "promised_s": [one.promised_s for one in known],

@@ -7,10 +7,11 @@ from typing import final
 import numpy as np
 
 from headway.core.ids import JobId
-from headway.core.policy.admission import admit, place, requested_gpus
+from headway.core.policy.admission import requested_gpus
 from headway.core.policy.base import Traits
 from headway.core.policy.grid import Grid
 from headway.core.policy.limits import MOST_S, check_range
+from headway.core.policy.seating import seat
 from headway.core.types import Decision, JobView, Snapshot
 
 
@@ -77,7 +78,7 @@ class Tiresias:
         second = np.array([turn.second for turn in turns], dtype=np.bool_)
         need = requested_gpus(grid)
         order = np.lexsort((np.arange(len(need)), second, ~grid.pinned)).tolist()
-        alloc = place(grid, admit(grid, order, need), need)
+        alloc = seat(grid, order, need)
         decision = grid.decision(
             alloc,
             numbers={

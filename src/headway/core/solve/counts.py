@@ -85,7 +85,7 @@ def best_counts(window: Window) -> Counts:
             threshold = one.best.threshold + later * step
             found.offer(one.prices, one.prices.point(threshold, whole=True))
     best = climbed[0]
-    if best.bound - found.objective > WORTH_EXCHANGING * abs(best.bound):
+    if window.finely and best.bound - found.objective > WORTH_EXCHANGING * abs(best.bound):
         longest = float(window.left[np.arange(len(found.rounds)), found.rounds].max())
         for threshold in (best.best.threshold, longest):
             found.exchange(best.prices, best.prices.point(threshold, whole=True))

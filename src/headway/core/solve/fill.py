@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from headway.core.solve.beside import BEYOND
 from headway.core.solve.problem import Problem, Shapes
 from headway.core.types import Float64, FloatArray, Int64, IntArray
 
@@ -45,6 +46,7 @@ class _Giving:
         if not len(takers):
             return 0
         gift = np.arange(1, free + 1)
+        able = self.able(node, takers)
         waits = shape.gpus[takers] == 0
         kind = np.where(waits, problem.kind[node], shape.kind[takers])
         new = problem.shape_cost(
@@ -58,6 +60,7 @@ class _Giving:
         back = (self.held[takers, None] == gift) & (problem.held[takers, node, None] == gift)
         back &= waits[:, None]
         new = np.where(back, np.minimum(new, problem.cost_keep[takers, None]), new)
+        new = np.where(gift <= able[:, None], new, np.inf)
         gain = np.full(new.shape, -np.inf)
         np.subtract(self.cost[takers, None], new, out=gain, where=np.isfinite(new))
         best, size = np.unravel_index(int(np.argmax(gain / gift)), gain.shape)
@@ -65,6 +68,14 @@ class _Giving:
             return 0
         self._give(int(takers[best]), node, int(gift[size]), float(new[best, size]))
         return int(gift[size])
+
+    def able(self, node: int, takers: Int64[IntArray, " takers"]) -> Int64[IntArray, " takers"]:
+        """For how many more GPUs of a node there is enough of what goes with them."""
+        beside = self.problem.beside
+        if not beside:
+            return np.full(len(takers), BEYOND)
+        left = beside.left(self.alloc)[[node]]
+        return np.array([int(beside.within(job, left)[0]) for job in takers.tolist()])
 
     def _give(self, job: int, node: int, gpus: int, cost: float) -> None:
         if not self.shape.gpus[job]:

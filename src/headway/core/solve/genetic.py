@@ -138,6 +138,8 @@ class _Rules:
             rank = np.where(self.stays, -1.0, rng.random(plans.shape[:2]))
             plans = _one_spanning_each(plans, rank)
         plans = self._within_capacity(plans, rng)
+        if self.problem.beside:
+            plans = self._within_beside(plans, rng)
         for level in self.allowed:
             plans = self._at_allowed_sizes(plans, level)
         return plans
@@ -164,6 +166,17 @@ class _Rules:
             over = over[columns[over].sum(axis=1) > room[over]]
         plans_, jobs, nodes = plans.shape
         return np.swapaxes(columns.reshape(plans_, nodes, jobs), 1, 2)
+
+    def _within_beside(self, plans: Population, rng: np.random.Generator) -> Population:
+        """Take random jobs off every node that has too little of what goes with their GPUs."""
+        beside, plans = self.problem.beside, plans.copy()
+        for plan in plans:
+            for node in np.flatnonzero((beside.left(plan) < 0).any(axis=1)).tolist():
+                for job in rng.permutation(np.flatnonzero((plan[:, node] > 0) & ~self.stays)):
+                    if (beside.left(plan)[node] >= 0).all():
+                        break
+                    plan[job, node] = 0
+        return plans
 
     def _at_allowed_sizes(self, plans: Population, level: Level) -> Population:
         """Trim jobs that are spread so far, the smallest pieces first.

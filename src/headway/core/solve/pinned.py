@@ -8,12 +8,14 @@ from math import inf
 
 import numpy as np
 
+from headway.core.solve import direct
 from headway.core.solve.fill import fill
 from headway.core.solve.milp import solve_linear, solve_mixed
 from headway.core.solve.outcome import DEFAULT_BUDGET, Budget, Outcome, Status, relative_gap
 from headway.core.solve.problem import Problem
 from headway.core.solve.program import Model, build
-from headway.core.solve.restrict import Part, groups, open_part
+from headway.core.solve.restrict import Part, dealt, few, groups, open_part
+from headway.core.solve.sums import narrowed
 from headway.core.solve.unpack import place
 from headway.core.types import Int64, IntArray
 
@@ -21,6 +23,8 @@ EXACT_UP_TO_GPUS = 128
 _LARGEST_EXACT_COST = 1e5  # over the median; beyond, tolerances hide what the other costs say
 _OPEN_SHARES = (0.1, 0.4)  # of the jobs, in one part after the other
 _LARGEST_GAP = 0.01  # of a part
+_MOST_DIRECT, _DIRECT_NODES = 4_000, 50  # columns of the direct program, and its branch and bound
+_MOST_GROUPS = 16  # of nodes that it looks at where it would be too large for all
 _PART_NODES = 10  # of a part's branch and bound; without racks one or two do
 
 
@@ -64,10 +68,19 @@ def solve(
     Up to ``exact_up_to_gpus`` by the exact mixed-integer program, to a relative gap. Beyond, and
     for costs that span too much, by the linear relaxation of the aggregated program, whose value
     bounds every placement, rounded; and then by the exact programs of the parts that it leaves
-    open, while the gap is too large.
+    open, while the gap is too large. Of CPUs and memory these programs know the sums; where that
+    leaves a gap the direct program narrows it.
     """
     if problem.held.size == 0:
         return _nothing_to_place(problem)
+    problem = narrowed(problem)
+    plan = _by_patterns(problem, rel_gap, budget, exact_up_to_gpus)
+    if problem.beside and plan.gap > rel_gap:
+        return _with_places(problem, plan, rel_gap, budget)
+    return plan
+
+
+def _by_patterns(problem: Problem, rel_gap: float, budget: Budget, exact_up_to_gpus: int) -> Plan:
     if int(problem.capacity.sum()) <= exact_up_to_gpus:
         model = build(problem, exact=True)
         if float(np.abs(model.program.cost).max(initial=0.0)) <= _LARGEST_EXACT_COST:
@@ -78,6 +91,43 @@ def solve(
 def _exact(problem: Problem, model: Model, rel_gap: float, budget: Budget) -> Plan:
     outcome = solve_mixed(model.program, rel_gap=rel_gap, budget=budget)
     return _plan(problem, model, outcome)
+
+
+def _with_places(problem: Problem, plan: Plan, rel_gap: float, budget: Budget) -> Plan:
+    """The plan improved by the direct program: of all nodes at once, or of a few after the other.
+
+    Only the former may also prove more.
+    """
+    most = budget.branch_nodes
+    budget = replace(budget, branch_nodes=min(_DIRECT_NODES, most or _DIRECT_NODES))
+    if direct.columns(problem) <= _MOST_DIRECT:
+        outcome, alloc = direct.solve(problem, rel_gap=rel_gap, budget=budget)
+        plan = _better(problem, plan, alloc, outcome)
+        return replace(plan, bound=min(max(plan.bound, outcome.bound), plan.objective))
+    for nodes in dealt(problem, plan.alloc)[:_MOST_GROUPS] if plan.alloc is not None else ():
+        assert plan.alloc is not None
+        among = few(problem, plan.alloc, nodes)
+        if plan.gap > rel_gap and direct.columns(among.problem) <= _MOST_DIRECT:
+            outcome, own = direct.solve(among.problem, rel_gap=_LARGEST_GAP, budget=budget)
+            alloc = None if own is None else among.within(plan.alloc, own)
+            plan = _better(problem, plan, alloc, outcome)
+    return plan
+
+
+def _better(problem: Problem, plan: Plan, alloc: IntArray | None, outcome: Outcome) -> Plan:
+    """The plan with another placement, if that is better, and the work that it took."""
+    objective = plan.objective
+    if alloc is not None:
+        alloc = fill(problem, alloc)
+        cost = float(problem.cost(alloc).sum())
+        if cost < objective and problem.feasible(alloc):
+            plan = replace(plan, alloc=alloc, objective=cost)
+    return replace(
+        plan,
+        bound=min(plan.bound, plan.objective),  # rounding may have put it above
+        branch_nodes=plan.branch_nodes + outcome.branch_nodes,
+        simplex_iterations=plan.simplex_iterations + outcome.simplex_iterations,
+    )
 
 
 def _relaxed(problem: Problem, rel_gap: float, budget: Budget) -> Plan:
@@ -158,7 +208,7 @@ def _best_placement(problem: Problem, model: Model, outcome: Outcome) -> IntArra
     candidates = [stay]
     if outcome.x is not None:
         candidates.append(place(problem, model.choice(outcome.x)))
-    if outcome.status is not Status.OPTIMAL and problem.feasible(stay):
+    if (outcome.status is not Status.OPTIMAL or problem.beside) and problem.feasible(stay):
         candidates.append(fill(problem, stay))
     best, best_cost = None, inf
     for candidate in candidates:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from headway.core.solve.beside import Beside, Room
 from headway.core.types import BoolArray, Float64, FloatArray, Int64, IntArray
 
 
@@ -32,6 +33,7 @@ class Problem:
     A job may hold nothing, or on GPUs of one type i of one node, k ≥ 2 of several nodes of one
     rack, k ≥ 2 of several racks; or exactly what it holds now. Without ``cost_rack`` racks do not
     matter. A node carries at most one job that spans several nodes, unless they may share it.
+    ``beside`` is what its GPUs take of a node beside themselves.
     """
 
     capacity: Int64[IntArray, " nodes"]
@@ -45,9 +47,12 @@ class Problem:
     cost_several: Float64[FloatArray, "jobs kinds counts"]  # k: GPUs of several nodes; from 2
     cost_keep: Float64[FloatArray, " jobs"]  # not read for a job that holds nothing
     share_spanning: bool = False  # a node may carry several jobs that span nodes
+    beside: Beside = field(default_factory=lambda: Beside.nothing(0, 0))
 
     def __post_init__(self) -> None:
-        """All nodes are open, of one type and in one rack unless said otherwise."""
+        """All nodes are open, of one type, in one rack, with GPUs alone unless said otherwise."""
+        if not self.beside:
+            object.__setattr__(self, "beside", Beside.nothing(*self.held.shape))
         for name in ("kind", "rack", "closed"):
             index = np.broadcast_to(getattr(self, name), self.capacity.shape)
             object.__setattr__(self, name, index)
@@ -61,6 +66,8 @@ class Problem:
     def keepable(self) -> BoolArray:
         """Jobs that hold something, may keep it, and whose nodes still allow it."""
         fits = (self.held <= self.capacity).all(axis=1)
+        if self.beside:
+            fits &= (self.held <= self.beside.most()).all(axis=1)
         if self.closed.any():
             spans = (self.held > 0).sum(axis=1) > 1
             fits &= ~(spans & self.held[:, self.closed].any(axis=1))
@@ -102,9 +109,14 @@ class Problem:
         kept = (alloc == self.held).all(axis=1) & alloc.any(axis=1)
         return np.where(kept, np.minimum(self.cost_keep, shaped), shaped)
 
+    def free(self, job: int, alloc: Int64[IntArray, "jobs nodes"]) -> Int64[IntArray, " nodes"]:
+        """How many more GPUs of each node a placement leaves to a job."""
+        return Room(self.capacity, self.beside, alloc).free(job)
+
     def feasible(self, alloc: Int64[IntArray, "jobs nodes"]) -> bool:
         """Whether nodes have room, spanning jobs share none or may, and sizes are allowed."""
         fits = (alloc >= 0).all() and (alloc.sum(axis=0) <= self.capacity).all()
+        fits = fits and self.beside.fits(alloc)
         spanning = (alloc > 0).sum(axis=1) > 1
         beside = (alloc[spanning] > 0).sum(axis=0)
         alone = (beside <= ~self.closed).all()

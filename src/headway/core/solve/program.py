@@ -4,7 +4,7 @@ A job's columns are its options: i GPUs of one node, k GPUs of several, or to ke
 none of them is to hold nothing. Nodes offer slots for the former and holes for pieces of the
 second (``nodes.py``), type by type; where racks matter, rack by rack. Every integer solution of the
 exact form is a placement (``spanning.py``). The aggregated form only counts the room for spanning
-jobs, whatever the rack; it is a relaxation.
+jobs, whatever the rack; it is a relaxation. So are both where CPUs or memory count (``sums.py``).
 """
 
 from dataclasses import dataclass
@@ -18,6 +18,7 @@ from headway.core.solve.outcome import Outcome
 from headway.core.solve.problem import Problem
 from headway.core.solve.restrict import Reduced
 from headway.core.solve.spanning import Pieces, add_counted, add_exact
+from headway.core.solve.sums import add_sums
 from headway.core.types import Float64, FloatArray, Int64, IntArray
 
 
@@ -85,6 +86,8 @@ def build(problem: Problem, *, exact: bool, few_cuts: bool = False) -> Model:
     assembly.add_entries(row[job], column)
     keep = options.level == Level.KEEP
     assembly.start_with(row[job[keep]], column[keep])
+    if problem.beside:
+        add_sums(assembly, problem, options, column)
     shared = problem.share_spanning
     residents = Residents.of(problem.held[job[keep]], column[keep], shared=shared)
     zones = _zones(assembly, problem, options, column, by_rack=exact)

@@ -14,6 +14,7 @@ from headway.core.solve.problem import Problem
 from headway.core.types import BoolArray, Float64, FloatArray, Int64, IntArray
 
 _MOST_JOBS = 800  # of a part; some 2,500 GPUs
+_FEW_NODES, _FEW_WAITING = 6, 24  # nodes, and jobs that hold nothing, of a part of few
 _GROUP_GPUS = 512  # that are open, in racks that are looked at together
 
 
@@ -111,11 +112,14 @@ def part(
     problem: Problem,
     alloc: Int64[IntArray, "jobs nodes"],
     jobs: Int64[IntArray, " some"],
-    reduced: Reduced,
+    reduced: Reduced | None,
     threshold: float,
     among: BoolArray | None = None,
 ) -> Part:
-    """The part of some jobs and nodes, and of options up to a reduced cost; all others stay."""
+    """The part of some jobs and nodes, and of options up to a reduced cost; all others stay.
+
+    Without reduced costs all options are open.
+    """
     others = np.ones(len(alloc), dtype=np.bool_)
     others[jobs] = False
     capacity = problem.capacity - alloc[others].sum(axis=0)
@@ -124,9 +128,8 @@ def part(
     nodes = np.flatnonzero((capacity > 0) & (True if among is None else among))
     held = problem.held[np.ix_(jobs, nodes)]
     whole = held.sum(axis=1) == problem.held[jobs].sum(axis=1)
-    cheap = reduced.of_option <= threshold
     local, rack, several = (
-        _only(table, reduced.options, level, cheap, jobs)
+        _only(table, reduced, level, threshold, jobs)
         for level, table in (
             (Level.LOCAL, problem.cost_local),
             (Level.RACK, problem.cost_rack),
@@ -148,22 +151,42 @@ def part(
             cost_several=several,
             cost_keep=np.where(whole, problem.cost_keep[jobs], np.inf),
             share_spanning=problem.share_spanning,
+            beside=problem.beside.part(jobs, nodes, np.where(others[:, None], alloc, 0)),
         ),
         jobs=jobs,
         nodes=nodes,
     )
 
 
+def dealt(problem: Problem, alloc: Int64[IntArray, "jobs nodes"]) -> list[Int64[IntArray, " some"]]:
+    """All nodes in groups of a few, each with some that have GPUs left and some that have none."""
+    free = problem.capacity - alloc.sum(axis=0)
+    order = np.lexsort((np.arange(len(free)), -free, problem.kind))
+    number = -(-len(order) // _FEW_NODES)
+    return [order[first::number] for first in range(number)]
+
+
+def few(
+    problem: Problem, alloc: Int64[IntArray, "jobs nodes"], nodes: Int64[IntArray, " some"]
+) -> Part:
+    """The part of some nodes, all jobs that are on these alone, and the first that are on none."""
+    among = np.isin(np.arange(len(problem.capacity)), nodes)
+    waits = np.flatnonzero(~alloc.any(axis=1) & np.isfinite(problem.cost_none))[:_FEW_WAITING]
+    here = np.flatnonzero(alloc[:, among].any(axis=1) & ~alloc[:, ~among].any(axis=1))
+    return part(problem, alloc, np.union1d(waits, here), None, 0.0, among)
+
+
 def _only(
     table: Float64[FloatArray, "jobs kinds sizes"] | None,
-    options: Options,
+    reduced: Reduced | None,
     level: Level,
-    cheap: BoolArray,
+    threshold: float,
     jobs: Int64[IntArray, " some"],
 ) -> Float64[FloatArray, "some kinds sizes"] | None:
     """Costs of some jobs' cheap options of a level; infinite for all others."""
-    if table is None:
-        return None
+    if table is None or reduced is None:
+        return None if table is None else table[jobs]
+    options, cheap = reduced.options, reduced.of_option <= threshold
     row = np.full(len(table), -1)
     row[jobs] = np.arange(len(jobs))
     some = cheap & (options.level == level) & (row[options.job] >= 0)

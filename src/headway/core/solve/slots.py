@@ -13,6 +13,7 @@ from typing import Self
 import numpy as np
 
 from headway.core.solve.assembly import Assembly, Program
+from headway.core.solve.beside import BEYOND, Beside
 from headway.core.solve.milp import solve_mixed
 from headway.core.solve.outcome import DEFAULT_BUDGET, Budget, Outcome, Status
 from headway.core.types import BoolArray, Float64, FloatArray, Int64, IntArray
@@ -25,6 +26,7 @@ class Bins:
     kind: Int64[IntArray, " bins"]
     size: Int64[IntArray, " bins"]
     room: Int64[IntArray, " bins"]  # what of its size is not occupied
+    beside: Beside | None = None  # what each unit of an item takes of its bin, beside its room
 
     def empty(self, kind: int, size: int) -> BoolArray:
         """Bins of a kind and a size that can be taken whole."""
@@ -132,7 +134,7 @@ def choose(
     budget: Budget = DEFAULT_BUDGET,
 ) -> Chosen:
     """At most one option for each item at the least total cost; ``nothing`` is what none costs."""
-    program = _program(bins, options, nothing)
+    program = _program(bins, options, nothing)  # of what is beside room it knows the sums
     if len(options.item):
         outcome = solve_mixed(program, rel_gap=rel_gap, budget=budget)
     else:  # of a program without columns the solver says that it is solved, but not how
@@ -163,7 +165,24 @@ def _program(bins: Bins, options: Options, nothing: Float64[FloatArray, " items"
             of_size = mine & whole & (shape.unit == size)
             empty = int(bins.empty(kind, size).sum())
             _add_sum(assembly, column, np.where(of_size, shape.number, 0), empty)
+        if bins.beside:
+            _add_beside(assembly, column, bins.beside, bins.kind == kind, (options, mine))
     return assembly.program()
+
+
+def _add_beside(
+    assembly: Assembly,
+    column: Int64[IntArray, " options"],
+    beside: Beside,
+    here: BoolArray,
+    chosen: tuple[Options, BoolArray],
+) -> None:
+    """Rows: all options together take no more beside room than all bins have."""
+    options, mine = chosen
+    for resource, room in enumerate(beside.room[here].sum(axis=0).tolist()):
+        taken = options.shape.total * beside.each[options.item, resource]
+        if room < BEYOND:
+            _add_sum(assembly, column, np.where(mine, taken, 0) / max(room, 1), 1)
 
 
 def _levels(bins: Bins, kind: int) -> Iterator[tuple[int, int]]:
@@ -178,7 +197,9 @@ def _levels(bins: Bins, kind: int) -> Iterator[tuple[int, int]]:
         slot *= 2
 
 
-def _add_sum(assembly: Assembly, column: IntArray, weight: IntArray, upper: int) -> None:
+def _add_sum(
+    assembly: Assembly, column: IntArray, weight: IntArray | FloatArray, upper: int
+) -> None:
     counts = np.flatnonzero(weight)
     row = assembly.add_rows(1, upper=float(upper))
     assembly.add_entries(np.repeat(row, len(counts)), column[counts], weight[counts])
@@ -191,10 +212,12 @@ def arrange(
 
     ``before`` says where the pieces of those lay who would rather not move. Whole bins first, then
     slots by size, each time those who lie already and then the others; so who moves is smaller
-    than who takes its place.
+    than who takes its place. Who finds too little beside the room gets nothing.
     """
     pieces = np.zeros_like(before)
     free, lying = bins.room.copy(), before.sum(axis=0)
+    beside = bins.beside or Beside.nothing(*before.shape)
+    left = beside.room.copy()
     shape, whole = chosen.shape, chosen.shape.whole
     moves = ~before[chosen.item].any(axis=1)
     level = np.where(whole, 0, 1 / shape.unit)
@@ -204,11 +227,13 @@ def arrange(
         fits = (bins.kind == kind) & (free >= unit)
         if whole[index]:
             fits = bins.empty(kind, unit) & (free == unit)
+        fits &= beside.within(item, left) >= unit
         own = np.flatnonzero(before[item])
         if not (len(own) and fits[own].all()):
             own = _where(fits, free - lying - unit, int(shape.number[index]))
         pieces[item, own] = unit
         free[own] -= unit
+        left[own] -= unit * beside.each[item]
     return pieces
 
 

@@ -44,7 +44,7 @@ def _by_rank(window: Window, counts: IntArray, running: BoolArray, rank: FloatAr
         must = left == to_go
         widest = np.where(must, -window.width, 0)
         order = np.lexsort((rows, ~running, -rank, widest, ~must))
-        taken = fitting(order[left[order] > 0], window.width, window.capacity)
+        taken = _fitting(order[left[order] > 0], window)
         runs[taken, column] = True
         left[taken] -= 1
         running = runs[:, column]
@@ -65,26 +65,40 @@ def fitting(
     return np.concatenate(taken) if taken else order
 
 
+def _fitting(order: Int64[IntArray, " some"], window: Window) -> Int64[IntArray, " taken"]:
+    """The same, with all that a round has room for."""
+    if not len(window.rooms):
+        return fitting(order, window.width, window.capacity)
+    needs, left, taken = window.needs(), window.room_of_round(), []
+    for item in order.tolist():
+        if (needs[item] <= left).all():
+            taken.append(item)
+            left = left - needs[item]
+    return np.array(taken, dtype=np.int64)
+
+
 def _level(window: Window, counts: IntArray, rank: FloatArray) -> BoolArray:
     """Widest first, each in the rounds that are emptiest so far."""
-    load = np.zeros(window.rounds, dtype=np.int64)
+    needs, room = window.needs(), window.room_of_round()
+    load = np.zeros((window.rounds, len(room)), dtype=np.int64)
     runs = np.zeros((len(counts), window.rounds), dtype=np.bool_)
     for item in np.lexsort((-counts, -window.width)).tolist():
-        width = window.width[item]
-        columns = np.argsort(load, kind="stable")[: counts[item]]
-        columns = columns[load[columns] + width <= window.capacity]
+        emptiest = np.argsort((load / room).max(axis=1), kind="stable")
+        columns = emptiest[: counts[item]]
+        columns = columns[(load[columns] + needs[item] <= room).all(axis=1)]
         runs[item, columns] = True
-        load[columns] += width
+        load[columns] += needs[item]
     return runs[:, np.argsort(-(rank @ runs), kind="stable")]
 
 
 def _filled(window: Window, runs: BoolArray) -> BoolArray:
     """What idles goes where it gains most for its width."""
     counts, rows = runs.sum(axis=1), np.arange(len(runs))
-    idle = window.capacity - window.width @ runs
+    needs = window.needs()
+    idle = window.room_of_round() - runs.T @ needs
     share = window.price / window.capacity
     for _ in range(REPAIRS):
-        if idle.max(initial=0) < window.width.min(initial=window.capacity + 1):
+        if idle[:, 0].max(initial=0) < window.width.min(initial=window.capacity + 1):
             break
         after = np.minimum(counts + 1, window.rounds)
         gain = window.value[rows, after] - window.value[rows, counts]
@@ -93,10 +107,10 @@ def _filled(window: Window, runs: BoolArray) -> BoolArray:
         gain[counts == window.rounds] = 0.0
         placed = False
         for item in np.argsort(-gain, kind="stable")[: (gain > 0).sum()].tolist():
-            columns = np.flatnonzero(~runs[item] & (idle >= window.width[item]))
+            columns = np.flatnonzero(~runs[item] & (idle >= needs[item]).all(axis=1))
             if len(columns):
                 runs[item, columns[0]] = True
-                idle[columns[0]] -= window.width[item]
+                idle[columns[0]] -= needs[item]
                 counts[item] += 1
                 placed = True
                 break

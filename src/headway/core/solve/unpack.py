@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from headway.core.solve.beside import Room
 from headway.core.solve.fill import fill
 from headway.core.solve.options import Choice, Filled, Level
 from headway.core.solve.pack import pack
@@ -18,7 +19,10 @@ def place(problem: Problem, choice: Choice) -> Int64[IntArray, "jobs nodes"]:
     flagged = problem.closed | (spanning.any(axis=0) & (not shared))
     _place_local(problem, choice, alloc, flagged)
     place_pieces = _share_pieces if shared else _place_pieces
-    if choice.pieces is None or not place_pieces(problem, choice, alloc, flagged):
+    before = alloc.copy()
+    placed = choice.pieces is not None and place_pieces(problem, choice, alloc, flagged)
+    if not (placed and problem.beside.fits(alloc)):
+        alloc = before
         _place_spanning(problem, choice, alloc, flagged)
     return fill(problem, alloc)
 
@@ -33,12 +37,39 @@ def _place_local(
     offered = size * problem.kinds + problem.kind[node]
     left_over = []
     for one in np.unique(wanted)[::-1]:
-        jobs = local[wanted == one]
-        slots = node[offered == one][: len(jobs)]
+        jobs, slots = local[wanted == one], node[offered == one]
+        if problem.beside:
+            left_over += _into_slots(problem, alloc, jobs, slots, int(one) // problem.kinds)
+            continue
+        slots = slots[: len(jobs)]
         alloc[jobs[: len(slots)], slots] = one // problem.kinds
         left_over.extend(jobs[len(slots) :].tolist())
     for job in left_over:
         _best_fit(problem, alloc, job, int(choice.gpus[job]), int(choice.kind[job]))
+
+
+def _into_slots(
+    problem: Problem,
+    alloc: Int64[IntArray, "jobs nodes"],
+    jobs: Int64[IntArray, " wanted"],
+    slots: Int64[IntArray, " slots"],
+    size: int,
+) -> list[int]:
+    """Put each job where enough of what its GPUs need is left, most needy first; who is left over.
+
+    Of such slots it gets the one with least left, so that what follows finds more.
+    """
+    beside, left_over, slots = problem.beside, [], slots.copy()
+    share = beside.each[jobs] / np.maximum(beside.room.max(axis=0, initial=1), 1)
+    for job in jobs[np.argsort(-share.max(axis=1), kind="stable")].tolist():
+        free = problem.free(job, alloc)[slots]
+        if not (free >= size).any():
+            left_over.append(job)
+            continue
+        slot = _smallest(free, free >= size)
+        alloc[job, slots[slot]] = size
+        slots = np.delete(slots, slot)
+    return left_over
 
 
 def _slots(
@@ -80,7 +111,7 @@ def _best_fit(
     problem: Problem, alloc: Int64[IntArray, "jobs nodes"], job: int, size: int, kind: int
 ) -> None:
     """Put a job on the fullest node that has room, smaller than asked if it must be."""
-    free = np.where(problem.kind == kind, problem.capacity - alloc.sum(axis=0), 0)
+    free = np.where(problem.kind == kind, problem.free(job, alloc), 0)
     most = min(size, int(free.max()))
     allowed = np.flatnonzero(np.isfinite(problem.cost_local[job, kind, 1 : most + 1])) + 1
     if len(allowed):
@@ -98,6 +129,8 @@ def _place_pieces(
         for job, rack in np.argwhere(choice.pieces[:, :, size]):
             for _ in range(choice.pieces[job, rack, size]):
                 fits = open_ & (free >= size) & (problem.kind == choice.kind[job])
+                if problem.beside:
+                    fits &= problem.free(int(job), alloc) >= size
                 if problem.cost_rack is not None:
                     fits &= problem.rack == rack
                 if not fits.any():
@@ -161,16 +194,17 @@ def _place_spanning(
     problem: Problem, choice: Choice, alloc: Int64[IntArray, "jobs nodes"], flagged: BoolArray
 ) -> None:
     """Spread jobs over the largest open holes, largest job first, smaller if GPUs are short."""
-    free = problem.capacity - alloc.sum(axis=0)
+    room = Room(problem.capacity, problem.beside, alloc)
     gpus = np.where(choice.level > Level.LOCAL, choice.gpus, 0)
     for job in np.argsort(-gpus, kind="stable")[: int((gpus > 0).sum())]:
         open_ = ~flagged & (problem.kind == choice.kind[job])
-        rows = list(_spreads(problem, choice, int(job), np.where(open_, free, 0)))
+        free = np.where(open_, room.free(int(job)), 0)
+        rows = list(_spreads(problem, choice, int(job), free))
         if rows:
             cost = problem.new_cost(np.full(len(rows), job), np.array(rows))
             if np.isfinite(cost).any():
                 alloc[job] = rows[int(np.argmin(cost))]
-                free = free - alloc[job]
+                room.take(int(job), alloc[job])
                 if not problem.share_spanning:
                     flagged = flagged | (alloc[job] > 0)
 

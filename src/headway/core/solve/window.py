@@ -1,16 +1,21 @@
 """A window of rounds: how many each item gets and in which, with a proven bound.
 
 Maximise sum_j value_j(n_j) - price x H over tables of rounds (items, rounds), where item j runs in
-n_j rounds, the widths in a round do not exceed its capacity, and H = max(tail x max_j left_j(n_j),
-sum_j width_j left_j(n_j) / capacity) bounds from below how long everything takes. Only counts
-matter, so they are found first (``counts``), then arranged in rounds (``timetable``).
+n_j rounds, the widths in a round do not exceed its capacity, nor other needs their room, and H =
+max(tail x max_j left_j(n_j), sum_j width_j left_j(n_j) / capacity, and so for other needs) bounds
+from below how long everything takes. Only counts matter, so they are found first (``counts``), then
+arranged in rounds (``timetable``).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from headway.core.types import BoolArray, Float64, FloatArray, Int64, IntArray
+
+
+def _none() -> IntArray:
+    return np.zeros((0, 0), dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +28,11 @@ class Window:
     capacity: int  # of each round
     price: float  # of a unit of H
     tail: float = 1.0  # what the longest remainder counts for, against the mean load
+    others: Int64[IntArray, "items others"] = field(default_factory=_none)  # needs beside width
+    rooms: Int64[IntArray, " others"] = field(default_factory=lambda: _none().ravel())
+    finely: bool = (
+        True  # whether room near the stop is shared out anew; not where it has many units
+    )
 
     @property
     def rounds(self) -> int:
@@ -37,9 +47,21 @@ class Window:
     def length(self, counts: Int64[IntArray, " items"]) -> float:
         """H: how long everything takes at least, if each item gets so many rounds."""
         left = self.left[np.arange(len(counts)), counts]
-        return max(
+        length = max(
             self.tail * float(left.max(initial=0.0)), float(self.width @ left) / self.capacity
         )
+        if not len(self.rooms):
+            return length
+        return max(length, float((left @ self.others / self.rooms).max()))
+
+    def needs(self) -> Int64[IntArray, "items all"]:
+        """What each item takes of a round: its width, and the others."""
+        width = self.width[:, None]
+        return np.hstack([width, self.others]) if len(self.rooms) else width
+
+    def room_of_round(self) -> Int64[IntArray, " all"]:
+        """What a round has of the same."""
+        return np.array([self.capacity, *self.rooms.tolist()], dtype=np.int64)
 
     def objective(self, counts: Int64[IntArray, " items"]) -> float:
         """What is maximised."""

@@ -10,18 +10,20 @@ from pathlib import Path
 from headway.core.errors import InvalidInputError
 from headway.core.ids import JobId
 from headway.core.model.schedule import first_batch_size, known_sizes, most_for_fewest
-from headway.core.types import BatchContract, GpuBounds, JobSpec, Launch
+from headway.core.policy.needs import in_words, room_for, scarcest
+from headway.core.types import BatchContract, GpuBounds, JobSpec, Launch, Node, widest
 from headway.service.api.contract import contract_of
 from headway.service.api.schemas import JobRequest
 
 
-def admit(request: JobRequest, job_id: JobId, now_s: float, cluster_gpus: int) -> JobSpec:
+def admit(request: JobRequest, job_id: JobId, now_s: float, nodes: Sequence[Node]) -> JobSpec:
     """The job, if it can be run here.
 
     Raises:
         InvalidInputError: it cannot; the message names the field and the fix.
     """
-    gpus = _gpus(request, cluster_gpus)
+    gpus = _gpus(request, widest(nodes))
+    usable = _usable(request, gpus, nodes)
     launch = _launch(request)
     attached = _attached(launch)
     if attached and request.batch.initial is None and "-m" not in launch.command:
@@ -30,7 +32,6 @@ def admit(request: JobRequest, job_id: JobId, now_s: float, cluster_gpus: int) -
             "as in --batch 32, or batch: 32 in a job file"
         )
     batch = _batch(request, gpus.smallest)
-    usable = gpus.allowed(cluster_gpus)
     return JobSpec(
         job_id=job_id,
         name=request.name,
@@ -44,6 +45,8 @@ def admit(request: JobRequest, job_id: JobId, now_s: float, cluster_gpus: int) -
         preemptible=attached if request.preemptible is None else request.preemptible,
         work_examples=request.work,
         launch=launch,
+        cpus_per_gpu=request.cpus_per_gpu,
+        memory_gb_per_gpu=request.memory_gb_per_gpu,
     )
 
 
@@ -57,6 +60,18 @@ def _gpus(request: JobRequest, cluster_gpus: int) -> GpuBounds:
             "ask for fewer"
         )
     return bounds
+
+
+def _usable(request: JobRequest, gpus: GpuBounds, nodes: Sequence[Node]) -> tuple[int, ...]:
+    """The sizes for which the cluster has enough of everything."""
+    room = room_for(request, nodes)
+    usable = gpus.allowed(room)
+    if not usable:
+        raise InvalidInputError(
+            f"{scarcest(request, nodes)}: the job needs {gpus.smallest} GPUs with "
+            f"{in_words(request)} and the cluster has room for {room} of these; ask for less"
+        )
+    return usable
 
 
 def _requested_gpus(request: JobRequest, usable: tuple[int, ...]) -> int:

@@ -20,6 +20,10 @@ class NodeView(BaseModel):
     rack: str | None
     speed: float = Field(description="nominal, of its GPU type against the others")
     free_gpus: int = Field(description="by what the policy has decided")
+    cpus: float | None = Field(description="for jobs; null: not counted")
+    free_cpus: float | None
+    memory_gb: float | None = Field(description="for jobs; null: not counted")
+    free_memory_gb: float | None
     jobs: dict[str, int] = Field(description="GPUs by job", examples=[{"digits": 2}])
 
 
@@ -59,6 +63,9 @@ def cluster(here: Here) -> ClusterView:
     for node in state.nodes.values():
         held = {k: job.allocation.on(node.node_id) for k, job in state.jobs.items()}
         jobs = {str(job_id): gpus for job_id, gpus in held.items() if gpus}
+        specs = [(job.spec, job.allocation.on(node.node_id)) for job in state.jobs.values()]
+        cpus = sum(spec.cpus_per_gpu * gpus for spec, gpus in specs)
+        memory_gb = sum(spec.memory_gb_per_gpu * gpus for spec, gpus in specs)
         nodes.append(
             NodeView(
                 node_id=node.node_id,
@@ -67,6 +74,10 @@ def cluster(here: Here) -> ClusterView:
                 rack=node.rack,
                 speed=node.speed,
                 free_gpus=node.gpus - sum(jobs.values()),
+                cpus=node.cpus,
+                free_cpus=_left(node.cpus, cpus),
+                memory_gb=node.memory_gb,
+                free_memory_gb=_left(node.memory_gb, memory_gb),
                 jobs=jobs,
             )
         )
@@ -88,6 +99,10 @@ def cluster(here: Here) -> ClusterView:
         version=version("headway"),
         trouble=runner.trouble,
     )
+
+
+def _left(there: float | None, taken: float) -> float | None:
+    return None if there is None else round(there - taken, 3)
 
 
 def health(here: Here) -> Health:

@@ -1,5 +1,6 @@
 """Jobs: submit, list, show, cancel, and what they print."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
@@ -7,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from headway.core.control.events import Event, JobCancelled, JobSubmitted
 from headway.core.ids import JobId
-from headway.core.types import total_gpus, widest
+from headway.core.types import Node, total_gpus
 from headway.service.api import views
 from headway.service.api.admit import admit
 from headway.service.api.desk import Desk, Here
@@ -43,16 +44,16 @@ def submit(
     dry_run: Annotated[bool, Query(description="only say what would happen")] = False,
 ) -> JobDetail | Dry:
     """The job is kept when this answers; the policy decides about it at the next round start."""
-    board, gpus = here.runner.board, widest(here.runner.state.nodes.values())
+    board, nodes = here.runner.board, tuple(here.runner.state.nodes.values())
     if dry_run:
         response.status_code = 200
-        return _dry(request, here, gpus)
+        return _dry(request, here, nodes)
 
     def make(now_s: float) -> Event:
         job_id = board.free_id(request.name)
-        return JobSubmitted(at_s=now_s, job=admit(request, job_id, now_s, gpus))
+        return JobSubmitted(at_s=now_s, job=admit(request, job_id, now_s, nodes))
 
-    admit(request, JobId(request.name), 0.0, gpus)  # what is wrong is found without the runner
+    admit(request, JobId(request.name), 0.0, nodes)  # what is wrong is found without the runner
     event = here.runner.ask(make)
     assert isinstance(event, JobSubmitted)
     response.headers["Location"] = f"/api/v1/jobs/{event.job.job_id}"
@@ -65,9 +66,9 @@ def _detail(here: Desk, job_id: str, now_s: float) -> JobDetail:
     return views.detail(record, told, now_s)
 
 
-def _dry(request: JobRequest, here: Desk, gpus: int) -> Dry:
+def _dry(request: JobRequest, here: Desk, nodes: Sequence[Node]) -> Dry:
     job_id = here.runner.board.free_id(request.name)
-    spec = admit(request, job_id, here.runner.now_s(), gpus)
+    spec = admit(request, job_id, here.runner.now_s(), nodes)
     state = here.runner.state
     total = total_gpus(state.nodes.values())
     free = total - sum(job.allocation.gpus for job in state.jobs.values())

@@ -59,6 +59,7 @@ class Requested(Body):
     batch: Examples | None = Field(default=None, description="by default, the initial batch size")
 
 
+PerGpu = Annotated[float, Field(ge=0, le=1e5, allow_inf_nan=False)]
 Gpus = Annotated[GpusRequest, span("min", "max")]
 Batch = Annotated[BatchRequest, span("initial", "max")]
 
@@ -103,6 +104,12 @@ class JobRequest(Body):
     )
     requested: Requested = Field(
         default_factory=Requested, description="for policies that do not resize"
+    )
+    cpus_per_gpu: PerGpu = Field(
+        default=0.0, description="CPUs beside each GPU, on its node; by default, not counted"
+    )
+    memory_gb_per_gpu: PerGpu = Field(
+        default=0.0, description="GB of memory beside each GPU; by default, not counted"
     )
     tenant: Text = Field(default="default", description="who owns the job")
     weight: float = Field(
