@@ -36,6 +36,12 @@ def entitled(
 
 
 class TestShares:
+    def test_a_weight_of_nearly_nothing_is_one(self) -> None:
+        """A service told of it with a warning of NumPy's: the quotient was too large."""
+        with np.errstate(all="raise", under="ignore"):
+            shares = filled(8.0, np.array([1e-310, 1.0]), np.array([64.0, 4.0]))
+        assert shares == pytest.approx([4.0, 4.0])
+
     def test_equal_jobs_share_equally(self) -> None:
         assert entitled(8, spec("a"), spec("b")) == {"a": 4.0, "b": 4.0}
 

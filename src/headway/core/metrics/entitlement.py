@@ -18,16 +18,16 @@ def filled(
 
     Weighted max-min fairness: the level w rises until min(w weight, most) has used all GPUs.
     """
-    order = np.argsort(most / weight, kind="stable")
+    order = np.argsort(-weight / most, kind="stable")  # a weight may be too small to divide by
     share = np.zeros(len(weight))
-    left, weight_left = gpus, float(weight.sum())
+    left, weights_left = gpus, np.cumsum(weight[order][::-1])[::-1].tolist()  # exact for tiny ones
     for position, row in enumerate(order.tolist()):
-        if most[row] * weight_left > left * weight[row]:  # so have all that follow
+        if most[row] * weights_left[position] > left * weight[row]:  # so have all that follow
             rest = order[position:]
             share[rest] = left * weight[rest] / weight[rest].sum()
             break
         share[row] = most[row]
-        left, weight_left = left - share[row], weight_left - weight[row]
+        left -= share[row]
     return share
 
 
