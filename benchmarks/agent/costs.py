@@ -4,7 +4,15 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmarks.agent.commands import ACCOUNTING, ELASTIC, LAW, RESIZE, UNTOUCHED, overhead
+from benchmarks.agent.commands import (
+    ACCOUNTING,
+    ELASTIC,
+    KILLS,
+    LAW,
+    RESIZE,
+    UNTOUCHED,
+    overhead,
+)
 from benchmarks.results.figures import (
     Figure,
     Reach,
@@ -56,7 +64,8 @@ ABOUT_COUNTS = """
 Epochs of random length through the agent's loader, under random sequences of workers, batch sizes
 and passes; and networks trained with the agent and without it, compared bit for bit: without a
 scheduler, and under it with a fixed batch while it measures. Real runs: 1, 3 and 2 workers at a
-fixed batch against one, and a worker that is killed.
+fixed batch against one, and a worker that is killed. And real jobs under the real agent whose
+workers are killed at random moments, also while they change their number and while they save.
 """
 ABOUT_RESIZE = """
 How long training stands still when its size changes: 50 MB of state, gloo, newcomers warm.
@@ -188,7 +197,7 @@ def counts() -> Section:
         key="counts",
         title="Each sample once, and nothing changed",
         about=ABOUT_COUNTS,
-        commands=(ACCOUNTING, UNTOUCHED, ELASTIC),
+        commands=(ACCOUNTING, UNTOUCHED, ELASTIC, KILLS),
         figures=lambda results: [
             Figure(
                 what="sequences of sizes under which each sample was read once an epoch, of 1,000",
@@ -217,8 +226,14 @@ def counts() -> Section:
             Figure(
                 what="kills of a worker that repeat no more than the work since a checkpoint",
                 unit=count,
-                measured=None,
+                measured=number(results, KILLS, "right"),
                 reach=at_least(200),
+            ),
+            Figure(
+                what="samples of these jobs that were not read once an epoch, all repeats told",
+                unit=count,
+                measured=number(results, KILLS, "wrong"),
+                reach=at_most(0),
             ),
         ],
     )
