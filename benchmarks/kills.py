@@ -287,10 +287,9 @@ def main(kills: int, seed: int, as_json: bool) -> None:
             run = Run(Path(name), random.Random(f"{seed} {len(runs)}"))
             run.lives(min(left, KILLS_A_JOB))
             run.server.stop()
-            wrong += run.wrong()
-        runs.append(run)
-        left -= len(run.kills)
-        click.echo(f"{kills - left} of {kills}", err=True)
+            found = run.wrong()
+        runs, wrong, left = [*runs, run], [*wrong, *found], left - len(run.kills)
+        click.echo(f"{kills - left} of {kills}; {json.dumps(summary([run], found))}", err=True)
     answer = summary(runs, wrong)
     click.echo(json.dumps(answer) if as_json else "\n".join(f"{k}: {v}" for k, v in answer.items()))
 
