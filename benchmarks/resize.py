@@ -10,7 +10,6 @@ new ones. ``order``: from the order, when the newcomers of a switch are ready, t
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -22,10 +21,10 @@ from pathlib import Path
 import click
 
 from headway.core.types import Launch
-from headway.protocol.environment import JOB_FILE, SWITCH, WARM
+from headway.protocol.environment import SWITCH, WARM
 from headway.protocol.jobdir import JobDir
-from headway.protocol.messages import AgentPhase, AgentReport, Directive
-from headway.testing.agents import AgentServer
+from headway.protocol.messages import AgentPhase, AgentReport
+from headway.testing.agents import AgentServer, OneJob, an_agent
 from headway.testing.engines import a_job
 
 RESIZES = ((1, 4), (4, 2), (2, 4))
@@ -86,34 +85,22 @@ class Resize:
     in_process: bool
 
 
-class Service:
-    """What the agent asks; it wants what it is told to want."""
-
-    def __init__(self) -> None:
-        self.directive = Directive(generation=0, slots=(), adapts=False)
-        self.heard: list[AgentReport] = []
-
-    def hear(self, message: AgentReport) -> Directive:
-        self.heard.append(message)
-        return self.directive
-
-    def want(self, workers: int) -> AgentReport:
-        """Returns once so many workers have made their first step."""
-        generation = self.directive.generation + 1
-        self.directive = Directive(generation=generation, slots=tuple(range(workers)), adapts=False)
-        until_s = time.monotonic() + PATIENCE_S
-        while time.monotonic() < until_s:
-            for message in tuple(self.heard):
-                if (message.generation, message.phase) == (generation, AgentPhase.RUNNING):
-                    return message
-                if message.phase is AgentPhase.FAILED:
-                    raise click.ClickException(f"the job failed: {message.message}")
-            time.sleep(0.02)
-        raise click.ClickException(f"waited for {workers} workers in vain")
+def wait(service: OneJob, workers: int) -> AgentReport:
+    """Returns once so many workers have made their first step."""
+    generation = service.want(workers)
+    until_s = time.monotonic() + PATIENCE_S
+    while time.monotonic() < until_s:
+        for message in tuple(service.heard):
+            if (message.generation, message.phase) == (generation, AgentPhase.RUNNING):
+                return message
+            if message.phase is AgentPhase.FAILED:
+                raise click.ClickException(f"the job failed: {message.message}")
+        time.sleep(0.02)
+    raise click.ClickException(f"waited for {workers} workers in vain")
 
 
 @contextmanager
-def running(way: Way, folder: Path) -> Iterator[Service]:
+def running(way: Way, folder: Path) -> Iterator[OneJob]:
     """An agent and its service."""
     (folder / "train.py").write_text(SCRIPT)
     interpreter = folder / "python3"
@@ -123,30 +110,21 @@ def running(way: Way, folder: Path) -> Iterator[Service]:
     where = JobDir(folder / "job")
     launch = Launch(command=(python, "train.py", str(folder / "steps")), workdir=str(folder))
     where.write_job(a_job("a", launch))
-    service, server = Service(), AgentServer(folder)
-    server.start(service)  # type: ignore[arg-type]
-    own = {JOB_FILE: str(where.job_file), "OMP_NUM_THREADS": "1", **dict(way.env)}
-    with where.log_file.open("ab") as log:
-        agent = subprocess.Popen(
-            [sys.executable, "-m", "headway.agent"],
-            env={**os.environ, **server.environment, **own},
-            stdout=log,
-            stderr=log,
-        )
+    service, server = OneJob(), AgentServer(folder)
+    server.start(service)
     try:
-        yield service
+        with an_agent(where, server, {"OMP_NUM_THREADS": "1", **dict(way.env)}):
+            yield service
     except click.ClickException:
         click.echo(where.log_file.read_text(), err=True)
         raise
     finally:
-        agent.kill()
-        agent.wait()
         server.stop()
 
 
-def resize(way: Way, service: Service, folder: Path, old: int, new: int) -> Resize:
+def resize(way: Way, service: OneJob, folder: Path, old: int, new: int) -> Resize:
     """The last change of size in the list of steps, and when it was ordered."""
-    message = service.want(new)
+    message = wait(service, new)
     ordered_s = (folder / "job" / "flag").stat().st_mtime  # right where it is written once
     steps = [json.loads(line) for line in (folder / "steps").read_text().splitlines()]
     first = max(at for at in range(1, len(steps)) if steps[at][1] != steps[at - 1][1])
@@ -161,7 +139,7 @@ def measured(way: Way, repeats: int, settle_s: float) -> list[Resize]:
     found: list[Resize] = []
     with tempfile.TemporaryDirectory() as name, running(way, Path(name)) as service:
         for _ in range(repeats):
-            service.want(RESIZES[0][0])
+            wait(service, RESIZES[0][0])
             for old, new in RESIZES:
                 time.sleep(settle_s)
                 found.append(resize(way, service, Path(name), old, new))

@@ -31,4 +31,5 @@ LAW = script("efficiency", "--points", f"{DATA}/rcp", sources=("src/headway/core
 ACCOUNTING = script("accounting", "--sequences", "1000", sources=AGENT)
 UNTOUCHED = script("checked", TESTS, sources=(*AGENT, TESTS))
 ELASTIC = script("checked", *ELASTIC_TESTS, sources=(*AGENT, "tests/agent/test_elastic.py"))
+KILLS = script("kills", "--kills", "200", sources=AGENT)
 RESIZE = script("resize", sources=AGENT, timed=True)

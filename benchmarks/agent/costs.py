@@ -4,7 +4,15 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmarks.agent.commands import ACCOUNTING, ELASTIC, LAW, RESIZE, UNTOUCHED, overhead
+from benchmarks.agent.commands import (
+    ACCOUNTING,
+    ELASTIC,
+    KILLS,
+    LAW,
+    RESIZE,
+    UNTOUCHED,
+    overhead,
+)
 from benchmarks.results.figures import (
     Figure,
     Reach,
@@ -56,7 +64,8 @@ ABOUT_COUNTS = """
 Epochs of random length through the agent's loader, under random sequences of workers, batch sizes
 and passes; and networks trained with the agent and without it, compared bit for bit: without a
 scheduler, and under it with a fixed batch while it measures. Real runs: 1, 3 and 2 workers at a
-fixed batch against one, and a worker that is killed.
+fixed batch against one, and a worker that is killed. And real jobs under the real agent whose
+workers are killed at random moments, also while they change their number and while they save.
 """
 ABOUT_RESIZE = """
 How long training stands still when its size changes: 50 MB of state, gloo, newcomers warm.
@@ -201,8 +210,13 @@ COUNTED = (
     ),
     (
         "kills of a worker that repeat no more than the work since a checkpoint",
-        None,  # not measured yet
+        (KILLS, "right"),
         at_least(200),
+    ),
+    (
+        "samples of these jobs that were not read once an epoch, all repeats told",
+        (KILLS, "wrong"),
+        at_most(0),
     ),
 )
 
@@ -213,12 +227,12 @@ def counts() -> Section:
         key="counts",
         title="Each sample once, and nothing changed",
         about=ABOUT_COUNTS,
-        commands=(ACCOUNTING, UNTOUCHED, ELASTIC),
+        commands=(ACCOUNTING, UNTOUCHED, ELASTIC, KILLS),
         figures=lambda results: [
             Figure(
                 what=what,
                 unit=count,
-                measured=None if at is None else number(results, *at),
+                measured=number(results, *at),
                 reach=reach,
             )
             for what, at, reach in COUNTED

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
 import headway.agent as headway
+from headway.core.types import BatchChange, ChangeCode
 from headway.protocol.environment import YIELDED
 
 if TYPE_CHECKING:
@@ -182,6 +183,36 @@ def test_a_kill_loses_little_and_repeats_nothing(stage: Maker) -> None:
     assert epochs_of(job) == [(epoch, SAMPLES, 1, 1) for epoch in range(6)]
     for name, value in whole.model().items():
         torch.testing.assert_close(job.model()[name], value, rtol=0, atol=1e-4)
+
+
+def test_what_a_kill_has_cost_is_told(stage: Maker) -> None:
+    """Only a batch that had changed meanwhile gave it away, once."""
+
+    def killed(tick: Callable[[], None]) -> None:
+        ticks = iter(range(1, 10))
+
+        def die() -> None:
+            if next(ticks) == 9:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        train(die)
+
+    job = stage()
+    assert job.run(train, 2, yield_at=3).codes == [YIELDED] * 2
+    assert job.run(killed).codes == [-signal.SIGKILL]
+    assert [change.code for change in told(job)] == [ChangeCode.ALLOCATION]
+    assert job.run(train).codes == [0]
+    (back,) = told(job)
+    lost = 1 + 2 * SAMPLES  # nine steps, from the last one of an epoch to that of another
+    assert (back.code, back.samples) == (ChangeCode.CHECKPOINT, SAMPLES - 1)
+    at_most = int(back.why.split("up to ")[1].split()[0])
+    assert lost <= at_most <= lost + 32
+    assert epochs_of(job) == [(epoch, SAMPLES, 1, 1) for epoch in range(6)]
+
+
+def told(job: "Stage") -> list[BatchChange]:
+    """What the last generation told of its batch."""
+    return [change for news in job.outcomes[-1].news for change in news.changes]
 
 
 def true_noise_scale(model: nn.Module) -> float:

@@ -53,7 +53,7 @@ class Stage:
             command=command or ("python", "script.py", *words), workdir=str(self.scripts)
         )
         self.where.write_job(a_job("a", launch))
-        self.server.start(self.play)  # type: ignore[arg-type]
+        self.server.start(self.play)
         fixed = {"HEADWAY_WARM": "0", JOB_FILE: str(self.where.job_file)}
         with self.where.log_file.open("ab") as log:
             self.agent = subprocess.Popen(

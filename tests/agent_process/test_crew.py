@@ -1,6 +1,7 @@
 """What is made of the exits and the error output of a generation."""
 
 import os
+import signal
 
 import pytest
 
@@ -77,6 +78,19 @@ def test_who_failed_first_is_blamed() -> None:
     assert crew.culprit().tell() == (
         "worker 1 exited with 1: ModuleNotFoundError: No module named 'nothing'"
     )
+
+
+def test_who_was_killed_is_blamed_whatever_the_others_say_of_it() -> None:
+    """A killed worker says nothing, and the lost connection of another was told instead."""
+    crew = crew_of(1, 1)
+    crew.workers[0].complaint = complaint(TRACEBACK.replace("ModuleNotFound", "Connection"))
+    crew.workers[1].pid = 17
+    crew.exited(17, signal.SIGKILL)
+    assert crew.culprit().tell() == "worker 1 was killed by Killed (signal 9)"
+    crew.workers[1].struck = False
+    crew.forced = True
+    crew.exited(17, signal.SIGKILL)  # by the agent, to be rid of it
+    assert crew.culprit().tell().startswith("worker 0 exited with 1: ConnectionError")
 
 
 def test_a_signal_is_named() -> None:

@@ -3,10 +3,12 @@
 import argparse
 import os
 import signal
+from functools import partial
 from pathlib import Path
 
 import psutil
 
+from headway.agent.ending import run_out
 from headway.agent.forkserver import Seat, adopt_orphans, fork, warm
 from headway.agent.link import Outbox
 from headway.agent.program import Program, Start, run, torch_is_there
@@ -35,7 +37,7 @@ def main() -> None:
     supervisor = Supervisor(table, Outbox(table.job.job_id), limits)
     signal.signal(signal.SIGTERM, lambda *_: setattr(supervisor, "leaving", True))
     if _supervise(supervisor) is not None:
-        run(table.program)
+        run_out(partial(run, table.program))
 
 
 def _supervise(supervisor: Supervisor) -> Seat | None:

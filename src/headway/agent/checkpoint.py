@@ -8,21 +8,22 @@ manifest or does not match it was damaged later, and does not exist.
 import contextlib
 import fcntl
 import hashlib
-import io
 import json
 import os
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from types import NoneType
-from typing import Any, final
+from typing import IO, Any, final
 
 import torch
 
 from headway.agent.job import MisuseError
 
 KEPT = 2
+PIECE_BYTES = 1 << 20
 _PLAIN = (str, bytes, bool, int, float, NoneType, torch.dtype, torch.device)
 
 
@@ -54,11 +55,14 @@ class CheckpointStore:
     def _save(self, state: dict[str, Any], mark: str) -> None:
         saved = list(self._saved())
         number = saved[0].number + 1 if saved else 1
-        buffer = _serialised(state)
-        body = buffer.getbuffer()
-        manifest = {"sha256": hashlib.sha256(body).hexdigest(), "bytes": body.nbytes, "mark": mark}
-        _write(self.folder / f"{number:08d}.json", json.dumps(manifest).encode())
-        _write(self.folder / f"{number:08d}.pt", body)
+        check_plain(state, "state")
+        path = self.folder / f"{number:08d}.pt"
+        with _whole(path) as file:
+            told = _Summed(file)
+            torch.save(state, told)  # type: ignore[arg-type]  # it writes and flushes, no more
+            manifest = {"sha256": told.sum, "bytes": told.bytes, "mark": mark}
+            with _whole(path.with_suffix(".json")) as beside:
+                beside.write(json.dumps(manifest).encode())
         whole = [one for one in saved if one.manifest.exists()]  # no crash cut them short
         for old in set(saved) - set(whole[: KEPT - 1]):
             old.state.unlink(missing_ok=True)  # first, so that it is never half there
@@ -67,12 +71,10 @@ class CheckpointStore:
     def load(self) -> dict[str, Any] | None:
         """The newest checkpoint that is whole; None if there is none."""
         for saved in self._saved():
-            body = _verified(saved)
-            if body is not None:
-                loaded: dict[str, Any] = torch.load(
-                    io.BytesIO(body), map_location="cpu", weights_only=True
-                )
-                return loaded
+            with contextlib.suppress(OSError), saved.state.open("rb") as file:
+                if _is_whole(file, saved.manifest):
+                    loaded: dict[str, Any] = torch.load(file, map_location="cpu", weights_only=True)
+                    return loaded
             warnings.warn(f"{saved.state.name} is damaged; the one before is used", stacklevel=2)
         return None
 
@@ -133,12 +135,32 @@ class LineLog:
             return file.read(1) == b"\n"
 
 
-def _serialised(state: dict[str, Any]) -> io.BytesIO:
-    """The state as bytes that can be loaded without running code of anybody's."""
-    check_plain(state, "state")
-    buffer = io.BytesIO()
-    torch.save(state, buffer)
-    return buffer
+@final
+class _Summed:
+    """A file that is written in pieces, each of which is in the cache when it is summed up."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._sum = hashlib.sha256()
+        self.bytes = 0
+
+    @property
+    def sum(self) -> str:
+        """The checksum of all that was written."""
+        return self._sum.hexdigest()
+
+    def write(self, body: bytes | memoryview) -> int:
+        """All of it."""
+        whole = memoryview(body)
+        for start in range(0, len(whole), PIECE_BYTES):
+            piece = whole[start : start + PIECE_BYTES]
+            self._sum.update(piece)
+            self._file.write(piece)
+        self.bytes += len(whole)
+        return len(whole)
+
+    def flush(self) -> None:
+        """As torch asks; a file is flushed where it is made safe."""
 
 
 def check_plain(value: object, where: str) -> None:
@@ -160,21 +182,23 @@ def check_plain(value: object, where: str) -> None:
         )
 
 
-def _verified(saved: _Saved) -> bytes | None:
+def _is_whole(file: BufferedReader, manifest: Path) -> bool:
+    """Whether a state is what its manifest says; it is read once for that, and not kept."""
     try:
-        manifest = json.loads(saved.manifest.read_bytes())
-        body = saved.state.read_bytes()
-        whole = hashlib.sha256(body).hexdigest() == manifest["sha256"]
+        told = str(json.loads(manifest.read_bytes())["sha256"])
     except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return body if whole else None
+        return False
+    whole = hashlib.file_digest(file, "sha256").hexdigest() == told
+    file.seek(0)
+    return whole
 
 
-def _write(path: Path, body: memoryview | bytes) -> None:
-    """Whole or not at all, and on the disk when this returns."""
+@contextlib.contextmanager
+def _whole(path: Path) -> Iterator[IO[bytes]]:
+    """A file that is there as a whole, and on the disk, after the block, or not at all."""
     temporary = path.with_suffix(path.suffix + ".tmp")
     with temporary.open("wb") as file:
-        file.write(body)
+        yield file
         file.flush()
         os.fsync(file.fileno())
     temporary.replace(path)

@@ -98,6 +98,7 @@ class Worker:
     pid: int = 0  # not yet started
     ready: bool = False  # a newcomer that can join at any moment
     code: int | None = None  # negative: the signal that killed it
+    struck: bool = False  # by a signal that neither the agent nor the script sent
     complaint: Complaint = field(default_factory=Complaint)
 
     @property
@@ -162,6 +163,9 @@ class Crew:
         for worker in self.everyone:
             if worker.pid == pid:
                 worker.code = os.waitstatus_to_exitcode(status)
+                # a script that lost the others may abort
+                own = self.forced or worker.code == -signal.SIGABRT
+                worker.struck = worker.code < 0 and not own
 
     @property
     def all_out(self) -> bool:
@@ -213,8 +217,10 @@ class Crew:
     def culprit(self) -> Worker:
         """Whoever failed first: the others' errors are but its echo."""
         bad = [worker for worker in self.workers if worker.code]
+        struck = [worker for worker in bad if worker.struck]
         blamed = [worker for worker in bad if worker.complaint.tracebacks_at_s is not None]
-        return min(blamed or bad, key=lambda worker: worker.complaint.tracebacks_at_s or 0.0)
+        suspects = struck or blamed or bad
+        return min(suspects, key=lambda worker: worker.complaint.tracebacks_at_s or 0.0)
 
     def read(self) -> tuple[list[tuple[Worker, bytes]], list[bytes]]:
         """What has come through the pipes: lines of news, and of error output."""

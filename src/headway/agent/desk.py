@@ -1,6 +1,7 @@
 """What worker 0 tells of its job: reports, batch changes, epochs read; and the decision log."""
 
 import json
+import os
 import time
 from collections.abc import Callable
 from math import isfinite
@@ -65,6 +66,8 @@ class Desk:
         self._context = context
         self._reporter = Reporter(context.news_fd)
         self._decisions = LineLog(folder / "decisions.jsonl")
+        self._reached_file = folder / "reached"
+        self._reached: int | None = None  # the file, once it is open
         self._stepped = False
         self._switched_s: float | None = None
         self._reported_s = time.perf_counter()
@@ -130,8 +133,10 @@ class Desk:
         self._loss, self._losses = self._loss + total, self._losses + heard
         self._taken, self._takens = self._taken + total, self._takens + heard
 
-    def saved(self, epochs: tuple[EpochCount, ...]) -> None:
-        """A checkpoint is written, and these epochs with it."""
+    def saved(self, epochs: tuple[EpochCount, ...], samples: int | None = None) -> None:
+        """A checkpoint is written, and these epochs with it; nothing was read since ``samples``."""
+        if samples is not None:
+            self._note(samples)
         if epochs:
             self._reporter.send(WorkerNews(epochs=epochs))
 
@@ -142,10 +147,26 @@ class Desk:
         self._taken, self._takens = 0.0, 0
         return taken
 
-    def logged_samples(self) -> int:
-        """Samples that had been read when the last record of the decision log was written."""
+    def expect(self, samples: int) -> None:
+        """So many will have been read when next something is said of it."""
+        if self._context.first:
+            self._note(samples)
+
+    def _note(self, samples: int) -> None:
+        """Eight bytes in place, which the kernel keeps: no crash of a process can lose them."""
+        if self._reached is None:
+            self._reached_file.parent.mkdir(parents=True, exist_ok=True)
+            self._reached = os.open(self._reached_file, os.O_WRONLY | os.O_CREAT, 0o600)
+        os.pwrite(self._reached, samples.to_bytes(8, "little"), 0)
+
+    def lost_samples(self, samples: int) -> int:
+        """How many more had been read, at most, where a worker was killed; for worker 0 to tell."""
+        if not self._context.first:
+            return 0
         lines = self._decisions.lines()
-        return int(json.loads(lines[-1])["samples"]) if lines else 0
+        logged = int(json.loads(lines[-1])["samples"]) if lines else 0
+        noted = self._reached_file.read_bytes() if self._reached_file.exists() else b""
+        return max(logged, int.from_bytes(noted, "little")) - samples
 
     def changed(self, change: BatchChange) -> None:
         """One record of the batch contract, into the log and to the agent."""

@@ -79,8 +79,7 @@ class Loop:
         saved, now = self.saver.saved("loop"), self.steering.course
         if self.optimizers and self.loader is not None:
             check_log(self.context.orders.batch.replay, self.steering.rule, self.loader.seed)
-        back = self.context.first and self.desk.logged_samples() > self.cursor.samples
-        for old, turn in opening(saved, now, back=back):
+        for old, turn in opening(saved, now, lost=self.desk.lost_samples(self.cursor.samples)):
             self._changed(old, turn)
         if saved is not None:
             self.desk.metric = saved["metric"]
@@ -209,7 +208,8 @@ class Loop:
 
     def save(self, *, wait: bool = True) -> None:
         """A collective: checkpoint now; without ``wait`` it is safe a little later."""
-        self.desk.saved(self.saver.save(self.gather(), wait=wait))
+        safe = self.saver.save(self.gather(), wait=wait)
+        self.desk.saved(safe, self.cursor.samples if wait and self.context.first else None)
         self._saved_s = time.perf_counter()
 
     def gather(self) -> dict[str, Any]:
@@ -234,8 +234,6 @@ class Loop:
             self._look_for_better()
             self.desk.report(self.cursor, self.split, self.meter.noise, self.tuner)
 
-    # the step boundary
-
     def _boundary(self) -> None:
         sums = [*self.meter.sums(), *self.desk.take_loss()]
         agreed = self.exchange.agree(stop=self._flag.raised(), wish=self._wish(), sums=sums)
@@ -256,6 +254,7 @@ class Loop:
             self.save(wait=False)
         elif not self.saver.writes:
             self.desk.saved(self.saver.settled())
+        self.desk.expect(samples + self._until_exchange * self.split.batch_size)
         if self.desk.due():
             self.report()
 

@@ -65,18 +65,20 @@ def record(
 
 
 def opening(
-    saved: Mapping[str, Any] | None, now: Course, *, back: bool
+    saved: Mapping[str, Any] | None, now: Course, *, lost: int
 ) -> Iterator[tuple[Split, Turn]]:
     """The turn with which a generation begins, and what was before; nothing if all is as it was.
 
-    ``back``: the log knows more than what was saved.
+    ``lost``: how many samples more than what was saved had been read before, at most.
     """
     if saved is None:
-        yield now.split, Turn(now, ChangeCode.BEGAN, "the training begins")
+        again = f"; up to {lost:,} samples are read again" if lost > 0 else ""
+        yield now.split, Turn(now, ChangeCode.BEGAN, f"the training begins{again}")
         return
     old = Split(saved["batch_size"], saved["workers"], saved["batch_per_gpu"])
-    if back:
-        yield old, Turn(now, ChangeCode.CHECKPOINT, "training goes on from a checkpoint")
+    if lost > 0:
+        why = f"training goes on from a checkpoint: up to {lost:,} samples are read again"
+        yield old, Turn(now, ChangeCode.CHECKPOINT, why)
     elif old != now.split:
         yield old, Turn(now, ChangeCode.ALLOCATION, "another allocation")
 

@@ -194,8 +194,8 @@ def _compare(saver: Saver, exchange: Exchange, kept: dict[tuple[Any, ...], int])
 
 def _rescue(walker: Walker, gathered: dict[str, Any], generation: int) -> None:
     """Save. Where states differ, worker 0's counts; else whoever comes first does it."""
-    mark = f"{generation} {gathered['cursor']['samples']}"
-    walker.desk.saved(walker.saver.rescue(gathered, mark))
+    samples = gathered["cursor"]["samples"]
+    walker.desk.saved(walker.saver.rescue(gathered, f"{generation} {samples}"), samples)
 
 
 def _warm_up() -> None:

@@ -1,21 +1,50 @@
 """Just enough of a service for agents to talk to, for those who write or test an engine."""
 
+import os
+import subprocess
+import sys
 import threading
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import final
+from typing import Protocol, final
 
 from headway.core.control.commands import JobCommand, RunJob
 from headway.core.control.events import Event
 from headway.core.ids import JobId
 from headway.core.types import Node
 from headway.engines.base import Engine
-from headway.protocol.environment import TOKEN_FILE, URL_FILE
+from headway.protocol.environment import JOB_FILE, TOKEN_FILE, URL_FILE
+from headway.protocol.jobdir import JobDir
 from headway.protocol.messages import AgentReport, Directive, decode_report, encode
 
 TOKEN = "a token for tests"
+
+
+class Listener(Protocol):
+    """Who answers agents."""
+
+    def hear(self, message: AgentReport) -> Directive: ...
+
+
+@final
+class OneJob:
+    """A service with one job, which wants what it is told to want."""
+
+    def __init__(self) -> None:
+        self.directive = Directive(generation=0, slots=(), adapts=False)
+        self.heard: list[AgentReport] = []
+
+    def hear(self, message: AgentReport) -> Directive:
+        self.heard.append(message)
+        return self.directive
+
+    def want(self, workers: int) -> int:
+        """So many, on the first slots; none: it is to stop. The generation that this makes."""
+        generation = self.directive.generation + 1
+        self.directive = Directive(generation=generation, slots=tuple(range(workers)), adapts=False)
+        return generation
 
 
 @final
@@ -58,7 +87,7 @@ class LockedEngine:
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
-    engine: Engine
+    engine: Listener
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Agents are killed in the middle of a request; that is what the tests are about."""
@@ -102,7 +131,7 @@ class AgentServer:
         """What the agents must be told."""
         return {URL_FILE: str(self._url_file), TOKEN_FILE: str(self._token_file)}
 
-    def start(self, engine: Engine) -> None:
+    def start(self, engine: Listener) -> None:
         """Serve this engine; on another port than before."""
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.engine = engine
@@ -116,3 +145,22 @@ class AgentServer:
             self._server.shutdown()
             self._server.server_close()
             self._server = None
+
+
+@contextmanager
+def an_agent(
+    where: JobDir, server: AgentServer, env: Mapping[str, str]
+) -> Iterator["subprocess.Popen[bytes]"]:
+    """The agent of the job of this folder, in a process of its own; killed after the block."""
+    with where.log_file.open("ab") as log:
+        agent = subprocess.Popen(
+            [sys.executable, "-m", "headway.agent"],
+            env={**os.environ, **server.environment, JOB_FILE: str(where.job_file), **env},
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        yield agent
+    finally:
+        agent.kill()
+        agent.wait()
