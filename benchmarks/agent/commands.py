@@ -30,6 +30,14 @@ def overhead(task: str) -> Command:
     return script("agent_overhead", "--task", task, sources=AGENT, timed=True)
 
 
+def counted(task: str, seed: int) -> Command:
+    """The noise scale of a training, from the gradient of every sample."""
+    return script(
+        *("noise", "--task", task, "--seed", str(seed)),
+        sources=(*AGENT, "benchmarks/agent_overhead.py"),
+    )
+
+
 LAW = script("efficiency", "--points", f"{DATA}/rcp", sources=("src/headway/core/model",))
 ACCOUNTING = script("accounting", "--sequences", "1000", sources=AGENT)
 UNTOUCHED = script("checked", TESTS, sources=(*AGENT, TESTS))

@@ -5,7 +5,15 @@ from typing import Any
 
 import pytest
 
-from benchmarks.agent.commands import ACCOUNTING, LAW, RESIZE, UNTOUCHED, overhead, training
+from benchmarks.agent.commands import (
+    ACCOUNTING,
+    LAW,
+    RESIZE,
+    UNTOUCHED,
+    counted,
+    overhead,
+    training,
+)
 from benchmarks.agent.costs import costs, counts, law, resize
 from benchmarks.agent.misleading import misleading
 from benchmarks.agent.quality import noise, quality
@@ -91,8 +99,10 @@ def test_the_implied_noise_scale_is_of_the_mean_of_seeds() -> None:
     for seed, off in ((0, 900), (1, -900), (2, 0)):
         run = a_training(0.98, needed=1820 + off, phi=100.0 + off)
         answers[training("digits-mlp", "fixed", seed)] = run
+        answers[counted("digits-mlp", seed)] = {"counted": 120.0 + off}
     figures = read(noise(), answers)
     assert figures["digits-mlp: φ implied"].measured == pytest.approx(150)
+    assert figures["digits-mlp: φ counted out, mean of 3 seeds"].measured == pytest.approx(120)
     assert figures["digits-mlp: φ measured, mean of 3 seeds"].measured == pytest.approx(100)
     assert figures["digits-mlp: apart"].verdict == "met"
 
