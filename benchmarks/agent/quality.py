@@ -42,9 +42,10 @@ Trainings at one batch size each, by the job's own rule, need c (φ + M) example
 φ of that law, fitted to the means of three seeds, against what was reported at M0: the median of
 the means of the epochs until the target, and of that the mean of three seeds. One seed says little:
 a target near the ceiling is reached an epoch or five sooner or later. Beside both what φ was,
-counted out from the gradient of every sample five times an epoch. The measured one tends to lie below
-it, for |G|² is taken a standard error above its average; the implied one is above it, for large
-batches also average out what the rate, high until the target, shakes the metric by.
+counted out from the gradient of every sample five times an epoch: that, and not the implied one, is
+what the agent estimates. The measured one tends to lie below it, for |G|² is taken a standard error
+above its average; the implied one holds whatever else a larger batch changes until the target, such
+as how much a high rate shakes the metric.
 """
 
 
