@@ -24,6 +24,7 @@ import click
 from headway.core.types import (
     BatchContract,
     BatchMode,
+    ChangeCode,
     JobReport,
     JobSpec,
     Launch,
@@ -40,6 +41,7 @@ PATIENCE_S = 3600.0
 REPORT_S = 0.1
 RESIZES = 6  # in an elastic run
 MOST_WORKERS = 4
+FALLS = {ChangeCode.NOT_A_NUMBER, ChangeCode.LOSS_LEFT}
 WAYS = ("fixed", "elastic", "linear", "large")
 
 
@@ -61,6 +63,7 @@ TASKS = {
     "digits-cnn": Task(("-m", "headway.agent.demos.digits_cnn"), 32, 30, 1437, 0.975),
     "mnist5k-cnn": Task(("benchmarks/mnist5k.py",), 32, 12, 4000, 0.955),
     "charlm": Task(("-m", "headway.agent.demos.charlm"), 16, 6, 6542, 1.75, 4, rises=False),
+    "ml-100k": Task(("benchmarks/ml100k.py",), 256, 15, 80_000, 0.945, 64, rises=False),
 }
 
 
@@ -75,6 +78,7 @@ class Service:
     workers: int = 1
     reports: list[JobReport] = field(default_factory=list)
     batch_sizes: set[int] = field(default_factory=set)
+    falls: int = 0  # of the guard
     held: list[int] = field(default_factory=list)  # workers, allocation by allocation
     ended: AgentReport | None = None
 
@@ -83,6 +87,7 @@ class Service:
             self.ended = message
             return self._directive(cancel=True)
         self.batch_sizes |= {change.new_batch_size for change in message.changes}
+        self.falls += sum(change.code in FALLS for change in message.changes)
         if message.report is not None:
             self.reports.append(message.report)
             self._resize(message.report.progress_examples / self.work)
@@ -175,7 +180,7 @@ def answer(task: Task, service: Service, said: str) -> dict[str, object]:
         raise click.ClickException(why or said.strip().splitlines()[-1])
     hit = next((r for r in service.reports if _reaches(task, r.metric)), None)
     until = service.reports[: service.reports.index(hit)] if hit else service.reports
-    scales = [r.noise_scale for r in until if r.noise_scale is not None]
+    scales = epoch_means(until)
     last = service.reports[-1] if service.reports else None
     return {
         "metric": float(found[-1]),
@@ -183,9 +188,20 @@ def answer(task: Task, service: Service, said: str) -> dict[str, object]:
         "batch_sizes": sorted(service.batch_sizes | {task.initial}),
         "examples_to_target": hit.samples if hit else None,
         "noise_scale": statistics.median(scales) if scales else None,
+        "largest_noise_scale": max((r.noise_scale or 0.0 for r in service.reports), default=None),
+        "falls": service.falls,
         "examples": last.samples if last else None,
         "largest_batch": max(service.batch_sizes, default=task.initial),
     }
+
+
+def epoch_means(reports: list[JobReport]) -> list[float]:
+    """Of the noise scale; reports come by the clock, and a busy machine must not decide."""
+    by_epoch: dict[int | None, list[float]] = {}
+    for one in reports:
+        if one.noise_scale is not None:
+            by_epoch.setdefault(one.epoch, []).append(one.noise_scale)
+    return [statistics.mean(scales) for scales in by_epoch.values()]
 
 
 def _reaches(task: Task, metric: float | None) -> bool:
@@ -198,11 +214,14 @@ def _reaches(task: Task, metric: float | None) -> bool:
 @click.option("--task", "name", required=True, type=click.Choice(list(TASKS)))
 @click.option("--way", required=True, type=click.Choice(WAYS))
 @click.option("--seed", default=0, show_default=True)
-@click.option("--most", default=0, help="Largest batch in M0. Default: 32, charlm 4.")
+@click.option("--most", default=0, help="Largest batch in M0. Default: 32; charlm 4, ml-100k 64.")
+@click.option("--ratings", type=click.Path(exists=True), help="ml-100k: where the wheel is.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def main(name: str, way: str, seed: int, most: int, as_json: bool) -> None:
+def main(name: str, way: str, seed: int, most: int, ratings: str | None, as_json: bool) -> None:
     """Train once."""
     task, began_s = TASKS[name], time.perf_counter()
+    if ratings is not None:
+        task = replace(task, words=(*task.words, f"--ratings={Path(ratings).resolve()}"))
     with tempfile.TemporaryDirectory() as folder:
         service, said = trained(task, way, seed, most or task.most, Path(folder))
     found = answer(task, service, said) | {"took_s": time.perf_counter() - began_s}

@@ -8,7 +8,9 @@ from pathlib import Path
 import click
 
 from benchmarks.agent.costs import costs, counts, law, resize
+from benchmarks.agent.misleading import misleading
 from benchmarks.agent.quality import noise, quality
+from benchmarks.ml100k import WHEEL
 from benchmarks.results.command import Command
 from benchmarks.results.figures import Section
 from benchmarks.results.page import page
@@ -18,7 +20,7 @@ from benchmarks.results.store import Store
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "out" / "agent"
 PAGE = ROOT / "docs" / "results" / "agent.md"
-SECTIONS = (quality, noise, law, costs, counts, resize)
+SECTIONS = (quality, noise, misleading, law, costs, counts, resize)
 HEAD = """# The agent
 
 Real trainings on two cores. Every figure below was measured by the command beside it and every
@@ -26,7 +28,8 @@ verdict computed from it; nobody typed either. `python -m benchmarks.agent --dat
 again what the sources have changed and rewrites this page; `--only SECTION` one part of it.
 
 `DATA` is a folder with `rcp`, the reference convergence points of MLCommons'
-mlperf_logging/rcp_checker. Here: {versions}, one thread a process, gloo.
+mlperf_logging/rcp_checker, and perhaps the wheel of recbole, for its film ratings. Here:
+{versions}, one thread a process, gloo.
 """
 
 
@@ -43,7 +46,7 @@ mlperf_logging/rcp_checker. Here: {versions}, one thread a process, gloo.
 def main(data: Path, only: tuple[str, ...], no_run: bool, processes: int) -> None:
     """Measure what the sources have changed since the last time, and write the page."""
     sections = [make() for make in SECTIONS]
-    store, asked = Store(KEPT, ROOT), () if no_run else _chosen(sections, only)
+    store, asked = Store(KEPT, ROOT), () if no_run else _chosen(sections, only, data)
     failed = run_missing(
         [command for section in asked for command in section.commands],
         store,
@@ -56,12 +59,21 @@ def main(data: Path, only: tuple[str, ...], no_run: bool, processes: int) -> Non
     raise SystemExit(1 if failed else 0)
 
 
-def _chosen(sections: Sequence[Section], only: Sequence[str]) -> Sequence[Section]:
+def _chosen(sections: Sequence[Section], only: Sequence[str], data: Path) -> Sequence[Section]:
     keys = [section.key for section in sections]
     for key in only:
         if key not in keys:
             raise click.BadParameter(f"{key!r} is no section; there are {', '.join(keys)}")
-    return [section for section in sections if not only or section.key in only]
+    return [
+        section
+        for section in sections
+        if section.key in only or (not only and (section.key != "misleading" or _rated(data)))
+    ]
+
+
+def _rated(data: Path) -> bool:
+    """Whether somebody has put the ratings there."""
+    return any(data.glob(WHEEL))
 
 
 def _text(sections: Sequence[Section], store: Store, failed: dict[Command, Failure]) -> str:

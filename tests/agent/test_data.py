@@ -174,6 +174,38 @@ def test_loader_workers_of_the_user_are_kept() -> None:
     assert sorted(int(x) for (batch,) in loader for x in batch) == list(range(12))
 
 
+class AtOnce:
+    """A data set that reads a batch in one go, as some of Hugging Face's do."""
+
+    def __len__(self) -> int:
+        return 12
+
+    def __getitem__(self, index: int) -> int:
+        raise AssertionError("one by one")
+
+    def __getitems__(self, indices: list[int]) -> list[int]:
+        return [10 * index for index in indices]
+
+
+def listed(samples: list[int]) -> list[int]:
+    return samples
+
+
+@pytest.mark.parametrize("own", [{}, {"num_workers": 1}], ids=["here", "by a worker"])
+def test_a_batch_is_read_at_once_and_collated_as_the_user_has_it(own: dict[str, int]) -> None:
+    """Without loader workers no DataLoader is in between; the script must not see that."""
+    source: DataLoader[int] = DataLoader(
+        AtOnce(),  # type: ignore[arg-type]
+        batch_size=8,
+        shuffle=False,
+        collate_fn=listed,
+        **own,
+    )
+    loader = ElasticLoader(source, seed=3, worker=0, initial_batch_size=8)
+    Driver(loader, Split(8, 1, 8), 0, steps=-1)
+    assert list(loader) == [list(range(0, 80, 10)), list(range(80, 120, 10))]
+
+
 class Stream(IterableDataset[int]):
     def __iter__(self) -> Iterator[int]:
         return iter(range(3))

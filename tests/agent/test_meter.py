@@ -10,6 +10,7 @@ from torch.optim import Optimizer
 from headway.agent.meter import Meter
 from headway.agent.plan import Pass, Split, epoch_order, passes_from
 from headway.agent.precondition import Preconditioners
+from headway.agent.timing import Stopwatch
 
 SAMPLES = 240
 KINDS: dict[str, Callable[[nn.Module], Optimizer]] = {
@@ -242,7 +243,25 @@ def test_where_measuring_is_dear_it_is_done_rarely() -> None:
     for cost_s in (1e-4, 0.03, 0.3, 100.0):
         meter._cost_s = cost_s
         asked.append(meter.wanted_every())
-    assert asked == [2, 8, 64, 64]
+    assert asked == [2, 8, 64, 128]
+
+
+def test_all_that_a_measured_step_takes_longer_counts() -> None:
+    """Only the hooks were counted, and not that they come and go, nor that caches are full of other
+    things then: half as much again."""
+    meter = made("differences")
+    net, optimizer = watched(meter, "sgd")
+    learn, now_s = learning(net), [0.0]
+
+    def one_pass(one: Pass, read: Tensor) -> None:
+        learn(one, read)
+        now_s[0] += 3.0 if meter.steps % meter.every < 2 else 1.0
+
+    meter.every = 8
+    meter._watch = Stopwatch(lambda: now_s[0], None)
+    run(meter, optimizer, WAYS["differences"], epochs=20, one_pass=one_pass)
+    assert meter._cost_s is not None
+    assert 2.0 < meter._cost_s <= 4.0  # of two steps that are 2 s longer each
 
 
 def test_halving_is_never_taken_for_free() -> None:

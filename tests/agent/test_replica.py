@@ -42,6 +42,35 @@ def test_what_it_has_not_is_the_module_s() -> None:
     assert list(one) == list(one.module)
 
 
+@pytest.mark.parametrize(
+    "where",
+    [
+        "register_forward_hook",
+        "register_forward_pre_hook",
+        "register_full_backward_hook",
+        "register_full_backward_pre_hook",
+        "compile",
+    ],
+)
+def test_what_the_script_puts_in_between_is_called(where: str) -> None:
+    """A call without any goes straight to the module."""
+    one, seen = replica(), list[str]()
+
+    def told(*_: object) -> None:
+        seen.append(where)
+
+    def backend(graph: torch.fx.GraphModule, _: object) -> Callable[..., object]:
+        seen.append(where)
+        return graph.forward
+
+    if where == "compile":
+        one.compile(backend=backend)
+    else:
+        getattr(one, where)(told)
+    one(torch.ones(4, 3, requires_grad=True)).sum().backward()
+    assert len(seen) == 1
+
+
 def test_a_copy_takes_no_part(stage: Callable[..., "Stage"]) -> None:
     """Averages of parameters are kept in such; a copy with a process group in it cannot be made."""
 

@@ -70,7 +70,7 @@ def test_steps_are_counted_and_timed_and_told_when_the_row_ends() -> None:
         clock.now_s += 2.0
         heard += stride.heard()
         goes_on.append(stride.end())
-        clock.now_s += 50.0  # not the step's
+    clock.now_s += 50.0  # no step's
     assert goes_on == [True, True, False]
     assert heard == 1
     assert stride.settle() == (96, 3)
@@ -99,6 +99,22 @@ def test_a_step_that_the_script_has_made_but_not_left_is_read_but_not_ended() ->
     stride.begin(a_step(0))
     stride.heard()
     assert stride.settle() == (32, 0)
+
+
+def test_what_happens_between_two_rows_or_after_a_loop_was_left_is_no_steps_time() -> None:
+    stride, meter, _, clock = made(left=9)
+    stride.begin(a_step(0))
+    clock.now_s += 2.0
+    stride.end()
+    stride.settle()  # an epoch ends
+    clock.now_s += 50.0
+    stride.begin(a_step(32))
+    clock.now_s += 50.0  # the script leaves the loop over batches, and comes back
+    stride.begin(a_step(32))
+    clock.now_s += 3.0
+    stride.end()
+    stride.settle()
+    assert meter.told == [(32, [2.0]), (32, [3.0])]
 
 
 def test_the_row_ends_where_somebody_must_be_asked() -> None:

@@ -1,15 +1,28 @@
 """The sections of the agent's page read the answers of their commands as these give them."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from benchmarks.agent.commands import ACCOUNTING, LAW, RESIZE, UNTOUCHED, overhead, training
+from benchmarks.agent.commands import (
+    ACCOUNTING,
+    LAW,
+    RESIZE,
+    UNTOUCHED,
+    counted,
+    overhead,
+    training,
+)
 from benchmarks.agent.costs import costs, counts, law, resize
+from benchmarks.agent.misleading import misleading
 from benchmarks.agent.quality import noise, quality
+from benchmarks.quality import epoch_means
 from benchmarks.results.command import Command
 from benchmarks.results.figures import Figure, Section
 from benchmarks.results.store import Record
+from headway.core.types import JobReport
+from headway.testing import stores
 
 
 def read(section: Section, answers: dict[Command, Any]) -> dict[str, Figure]:
@@ -71,6 +84,57 @@ def test_the_implied_noise_scale_is_that_of_the_law() -> None:
     assert figures["digits-mlp: apart"].measured == pytest.approx(4.0)
     assert figures["digits-mlp: apart"].verdict == "**not met**"
     assert figures["digits-cnn: apart"].verdict == "not measured"
+
+
+def test_the_implied_noise_scale_is_of_the_mean_of_seeds() -> None:
+    """One seed at M0 took twice as long as the others: its law said 4 times the noise scale."""
+    sizes = {4: 128, 16: 512, 32: 1024}
+    answers = {
+        training("digits-mlp", "large", seed, growth if growth < 32 else 0): a_training(
+            0.97, needed=10 * (150 + size) + off
+        )
+        for growth, size in sizes.items()
+        for seed, off in ((0, 500), (1, -500), (2, 0))
+    }
+    for seed, off in ((0, 900), (1, -900), (2, 0)):
+        run = a_training(0.98, needed=1820 + off, phi=100.0 + off)
+        answers[training("digits-mlp", "fixed", seed)] = run
+        answers[counted("digits-mlp", seed)] = {"counted": 120.0 + off}
+    figures = read(noise(), answers)
+    assert figures["digits-mlp: φ implied"].measured == pytest.approx(150)
+    assert figures["digits-mlp: φ counted out, mean of 3 seeds"].measured == pytest.approx(120)
+    assert figures["digits-mlp: φ measured, mean of 3 seeds"].measured == pytest.approx(100)
+    assert figures["digits-mlp: apart"].verdict == "met"
+
+
+def test_a_cap_must_hold_what_the_noise_scale_would_lose() -> None:
+    def run(metric: float, phi: float = 9.0) -> Any:
+        return a_training(metric) | {"largest_noise_scale": phi, "falls": 0}
+
+    answers = {}
+    for seed in (0, 1, 2):
+        answers[training("ml-100k", "fixed", seed)] = run(0.94)
+        answers[training("ml-100k", "elastic", seed, 4)] = run(0.945)
+        answers[training("ml-100k", "elastic", seed, 64)] = run(0.99, phi=5e4)
+    figures = read(misleading(), answers)
+    capped = figures["elastic, up to 4 M0: error above that, mean of 3 seeds"]
+    assert capped.measured == pytest.approx(0.005)
+    assert capped.verdict == "met"
+    followed = figures["elastic, up to 64 M0: error above that, mean of 3 seeds"]
+    assert followed.measured == pytest.approx(0.05)
+    assert followed.verdict == "met"
+    assert figures["64 M0 from the start: error above that"].verdict == "not measured"
+    said = "elastic, up to 64 M0: largest φ that is reported, mean of 3 seeds"
+    assert figures[said].measured == pytest.approx(5e4)
+
+
+def test_the_noise_scale_of_an_epoch_does_not_depend_on_how_often_it_was_reported() -> None:
+    def report(epoch: int, phi: float | None) -> JobReport:
+        return replace(stores.report(), noise_scale=phi, epoch=epoch)
+
+    told = [report(0, None), report(1, 10.0), report(1, 20.0), report(2, 40.0)]
+    assert epoch_means(told) == [15.0, 40.0]
+    assert epoch_means([*told, *[report(2, 40.0)] * 50]) == [15.0, 40.0]
 
 
 def test_only_gpt3_may_have_an_outlier() -> None:

@@ -28,7 +28,7 @@ from headway.agent.synchronised import AnyReplica
 from headway.agent.tuner import tuner_of
 from headway.core.model.lr import LearningRateScale, steps_at_initial
 
-FLAG_S = 0.05  # between two looks at the flag, about
+FLAG_S = 0.1  # between two looks at the flag, about
 
 
 @final

@@ -20,7 +20,7 @@ EARLY_SHARE = 0.05  # while there is little to go by
 # say less than nothing, and every other step would be halved
 LEAST_OF_HALVING = 0.25
 _LITTLE = 16  # pairs
-_MOST_APART = 64  # steps between two measured ones
+_MOST_APART = 128  # steps between two measured ones
 _MOST_APART_EARLY = 8
 _APART_AT_FIRST = 4
 _SMOOTHING = 0.1
@@ -72,6 +72,8 @@ class Meter:
         self._gpu_type = gpu_type
         self.steps = 0
         self._cost_s: float | None = None  # of a pair
+        self._measured = False  # the present step
+        self._extra_s = 0.0  # that measured steps took longer than others since ``sums``
         self._taken: list[Measured] = []
         self._squared_norm = Mean()  # of the gradient itself, in this epoch
         cuda = torch.cuda.is_available()
@@ -81,7 +83,7 @@ class Meter:
         """Steps have another shape from here on."""
         self._watch.restart()
         self.probe.forget_previous()
-        self.step_s = None
+        self.step_s, self._extra_s = None, 0.0
 
     def reads(self, samples: int) -> None:
         """The training data set has so many samples."""
@@ -94,6 +96,7 @@ class Meter:
         self._halving = self._halves and (one.halved or one.passes == 1)
         if self._halving:
             measured = one.halved
+        self._measured = measured
         self.probe.begin_pass(
             one,
             measured=measured,
@@ -140,6 +143,8 @@ class Meter:
         if one.halved and self.step_s is not None:  # costs another start of a pass
             self._costs(step_s - self.step_s)
         elif not one.halved:
+            if self._measured and self.step_s is not None and self._workers == 1:
+                self._extra_s += step_s - self.step_s
             self.step_s = _smoothed(self.step_s, step_s)
         per_gpu = -(-one.step_size // (self._workers * one.passes))
         shape = Shape(self._workers, self._nodes, per_gpu, one.passes - 1, self._gpu_type)
@@ -151,7 +156,8 @@ class Meter:
         self._taken = self.probe.take()
         measured = [number for one in self._taken for number in (one.small, one.big, one.doubt)]
         sums: list[float] = torch.stack(measured).tolist() if measured else []
-        took_s = self.probe.toll.read()
+        # hooks come and go, and memory is used again: more than what the hooks themselves take
+        took_s, self._extra_s = max(self.probe.toll.read(), self._extra_s), 0.0
         if self._taken and not self._halving:  # there it is part of what another pass costs
             self._costs(took_s / len(self._taken))
         return sums

@@ -55,7 +55,7 @@ class ScaledOptimizer(Optimizer):
         if not self._made:
             return
         scale = self._turn.scale()
-        if scale == UNSCALED:
+        if scale is UNSCALED or scale == UNSCALED:
             self.inner.step()
             return
         with _scaled(self.inner.param_groups, scale):

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any, Self, final
 
 from headway.agent.meter import Meter
+from headway.agent.optimizer import UNSCALED
 from headway.agent.plan import Split
 from headway.agent.tuner import Change, Tuner, wanted_batch_size
 from headway.core.model.efficiency import assumed_noise_scale, efficiency
@@ -264,9 +265,10 @@ class Steering:
 def _scale_lr(
     rule: LrRule, initial: int, batch_size: int, phi: float | None, most: float | None
 ) -> LearningRateScale:
-    return scale_lr(
+    scale = scale_lr(
         rule, initial_batch_size=initial, batch_size=batch_size, noise_scale=phi, most=most
     )
+    return UNSCALED if scale == UNSCALED else scale  # the same object is known at a glance
 
 
 @lru_cache(maxsize=64)

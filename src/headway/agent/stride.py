@@ -30,6 +30,7 @@ class Stride:
         self._left = 0  # steps that may still follow
         self._steps = 0  # made and not settled yet
         self._began_s = 0.0
+        self._ended_s: float | None = None  # the step before: this one begins at once
         self._clock = clock
         self._meter = meter
         self._steering = steering
@@ -47,7 +48,8 @@ class Stride:
         self.on = self._left > 0 and one.step_size == self.size and one.passes == 1
         if not self.on:
             self._left = 0
-        self._began_s = self._clock()
+        self._began_s = self._clock() if self._ended_s is None else self._ended_s
+        self._ended_s = None
         return self.on
 
     def heard(self) -> bool:
@@ -57,14 +59,15 @@ class Stride:
 
     def end(self) -> bool:
         """Whether the row goes on after this step."""
-        self.laps_s.append(self._clock() - self._began_s)
+        self._ended_s = now_s = self._clock()
+        self.laps_s.append(now_s - self._began_s)
         self._left -= 1
         return self._left > 0
 
     def settle(self) -> tuple[int, int]:
         """Tell of the steps made since this was last called. Samples read, and steps ended."""
         read, laps_s = self._steps * self.size, self.laps_s
-        self._steps, self.laps_s = 0, []
+        self._steps, self.laps_s, self._ended_s = 0, [], None
         if laps_s:
             self._meter.passed(self.size, laps_s)
             self._steering.steps_since_turn += len(laps_s)
