@@ -1,6 +1,6 @@
 """What no policy can do better: lower bounds on JCT, makespan and rho.
 
-``python benchmarks/bound.py WORKLOAD [--cluster 16x4] [--profiles FOLDER] [--json]``
+``python -m benchmarks.bound WORKLOAD [--cluster 16x4] [--profiles FOLDER] [--json]``
 
 Every job begins at a round, starts once, and then runs at some speed of its profile: at most the
 best on any number of GPUs, at least so many GPU-seconds as at its most efficient. Three bounds
@@ -9,9 +9,8 @@ follow, and the largest counts:
 - alone: each job on an empty cluster at its best in every epoch.
 - queue: GPU-seconds are all that counts, so the cluster is one machine, and there the shortest
   remaining one first is optimal (Schrage 1968).
-- shared: the mean time at which a job's GPU-seconds are spent, summed over jobs, is least where the
-  shortest goes first, whatever has been done (Goemans et al. 2002, mean busy times); and each
-  ends after that by at least what it would be at full speed.
+- priced: each job pays for the GPU-seconds that it takes, at whatever is most telling, and is left
+  to choose its own sizes (``benchmarks/priced.py``).
 
 The first also bounds each job's JCT and rho (JCT over that in the egalitarian cluster) by itself,
 so their percentiles; the first two bound the makespan.
@@ -29,6 +28,7 @@ from typing import NamedTuple
 import click
 import numpy as np
 
+from benchmarks.priced import Ask, least_sum_s
 from headway.cli.scenario import Scenario, scenario_options
 from headway.core.errors import InvalidInputError
 from headway.core.metrics.summary import UNFAIR
@@ -44,18 +44,25 @@ HOUR_S = 3600.0
 
 
 class Need(NamedTuple):
-    """What a job takes at the least, its start and then its epochs."""
+    """What a job takes: its start and then its epochs, each on 0, 1, ... GPUs."""
 
     submitted_s: float
     begins_s: float  # the first round that can start it
-    least_s: FloatArray  # of each part at its fastest
-    gpu_s: FloatArray  # of each part at its most efficient
+    work: Float64[FloatArray, " parts"]
+    per_s: Float64[FloatArray, "parts gpus"]
 
     @property
-    def lag_s(self) -> float:
-        """From when its GPU-seconds are spent, on the mean, to its end; at full speed."""
-        after_s = np.cumsum(self.least_s[::-1])[::-1] - self.least_s
-        return float((self.gpu_s * (after_s + self.least_s / 2)).sum() / self.gpu_s.sum())
+    def least_s(self) -> Float64[FloatArray, " parts"]:
+        """Of each part at its fastest."""
+        return np.asarray(self.work / self.per_s.max(axis=1))
+
+    @property
+    def gpu_s(self) -> Float64[FloatArray, " parts"]:
+        """Of each part at its most efficient."""
+        can = self.per_s.max(axis=0) > 0
+        with np.errstate(divide="ignore"):
+            each = np.flatnonzero(can) / self.per_s[:, can]
+        return np.asarray(self.work * each.min(axis=1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +71,7 @@ class Bound:
 
     alone_s: float
     queue_s: float
-    shared_s: float
+    priced_s: float
     makespan_s: float
     least_gpu_hours: float
     jct_s: FloatArray  # of each job, alone
@@ -72,7 +79,7 @@ class Bound:
 
     @property
     def avg_jct_s(self) -> float:
-        return max(self.alone_s, self.queue_s, self.shared_s)
+        return max(self.alone_s, self.queue_s, self.priced_s)
 
 
 def bound(setup: Setup) -> Bound:
@@ -82,17 +89,18 @@ def bound(setup: Setup) -> Bound:
     submitted_s = np.array([need.submitted_s for need in needs])
     begins_s = np.array([need.begins_s for need in needs])
     work_s = np.array([need.gpu_s.sum() / gpus for need in needs])
-    ends_s, _ = one_machine(begins_s, work_s, by_left=True)
-    _, spent_s = one_machine(begins_s, work_s, by_left=False)
+    ends_s = one_machine(begins_s, work_s)
     alone_s = begins_s + np.array([need.least_s.sum() for need in needs])
     fair = {each.job_id: each.egalitarian_s for each in references(setup.workload, setup.cluster)}
     fair_s = np.array([fair[job.job_id] for job in setup.workload.jobs])
-    shared_s = spent_s + np.array([need.lag_s for need in needs])
+    makespan_s = float(max(alone_s.max(), ends_s.max()))
+    asks = [Ask(need.begins_s, need.work, need.per_s) for need in needs]
+    priced_s = least_sum_s(asks, gpus, makespan_s) / len(needs)
     return Bound(
         alone_s=float((alone_s - submitted_s).mean()),
         queue_s=float((ends_s - submitted_s).mean()),
-        shared_s=float((shared_s - submitted_s).mean()),
-        makespan_s=float(max(alone_s.max(), ends_s.max())),
+        priced_s=priced_s - float(submitted_s.mean()),
+        makespan_s=makespan_s,
         least_gpu_hours=float(work_s.sum() * gpus / HOUR_S),
         jct_s=alone_s - submitted_s,
         rho=(alone_s - submitted_s) / fair_s,
@@ -100,11 +108,10 @@ def bound(setup: Setup) -> Bound:
 
 
 def one_machine(
-    begins_s: Float64[FloatArray, " jobs"], work_s: Float64[FloatArray, " jobs"], *, by_left: bool
-) -> tuple[Float64[FloatArray, " jobs"], Float64[FloatArray, " jobs"]]:
-    """Ends and mean busy times where the shortest job goes first, by what is left or by all."""
-    ends_s, spent = np.zeros(len(work_s)), np.zeros(len(work_s))
-    left_s = work_s.copy()
+    begins_s: Float64[FloatArray, " jobs"], work_s: Float64[FloatArray, " jobs"]
+) -> Float64[FloatArray, " jobs"]:
+    """Ends where the job with the least left goes first."""
+    ends_s, left_s = np.zeros(len(work_s)), work_s.copy()
     order = sorted(range(len(work_s)), key=lambda job: begins_s[job], reverse=True)
     ready: list[tuple[float, int]] = []
     now_s = 0.0
@@ -117,14 +124,13 @@ def one_machine(
         until_s = float(begins_s[order[-1]]) if order else math.inf
         _, job = heappop(ready)
         step_s = min(float(left_s[job]), until_s - now_s)
-        spent[job] += step_s * (now_s + step_s / 2)
         now_s += step_s
         left_s[job] -= step_s
         if left_s[job] <= 0:
             ends_s[job] = now_s
         else:
-            heappush(ready, (float(left_s[job] if by_left else work_s[job]), job))
-    return ends_s, spent / work_s
+            heappush(ready, (float(left_s[job]), job))
+    return ends_s
 
 
 def needs_of(setup: Setup) -> list[Need]:
@@ -148,14 +154,12 @@ def needs_of(setup: Setup) -> list[Need]:
 def _need(job: JobSpec, profile: JobProfile, rates_per_s: FloatArray, setup: Setup) -> Need:
     total = job.work_examples or profile.work_examples
     work = np.diff(np.array(profile.epoch_ends) * total, prepend=0.0)
-    best = rates_per_s.max(axis=0) > 0
-    each_gpu_s = np.flatnonzero(best) / rates_per_s[:, best]
-    start_gpu_s = job.gpus.smallest * setup.restart_s
+    start = np.arange(rates_per_s.shape[1]) >= job.gpus.smallest
     return Need(
         submitted_s=job.submitted_s,
         begins_s=math.ceil(job.submitted_s / setup.round_s) * setup.round_s,
-        least_s=np.array([setup.restart_s, *(work / rates_per_s.max(axis=1))]),
-        gpu_s=np.array([start_gpu_s, *(work * each_gpu_s.min(axis=1))]),
+        work=np.concatenate([[setup.restart_s], work]),
+        per_s=np.vstack([np.where(start, 1.0, 0.0), rates_per_s]),
     )
 
 
@@ -209,7 +213,7 @@ def main(scenario: Scenario, seed: int, as_json: bool) -> None:
         "avg_jct_s": found.avg_jct_s,
         "alone_s": found.alone_s,
         "queue_s": found.queue_s,
-        "shared_s": found.shared_s,
+        "priced_s": found.priced_s,
         "p99_jct_s": float(np.percentile(found.jct_s, 99)),
         "makespan_s": found.makespan_s,
         "least_gpu_hours": found.least_gpu_hours,

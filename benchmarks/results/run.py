@@ -75,7 +75,7 @@ def _outcomes(
 
 def run(command: Command, place: Place) -> Record | Failure:
     """One command from start to end."""
-    scripts = [name for first, name, *_ in command.parts if first == "python"]
+    scripts = [_script(words) for words in command.parts if words[0] == "python"]
     absent = [name for name in scripts if not (place.root / name).is_file()]
     if absent:
         return Failure(f"there is no {absent[0]}")
@@ -153,6 +153,11 @@ def _words(words: tuple[str, ...], place: Place, out: Path) -> list[str]:
 def _folders(place: Place, out: Path) -> dict[str, str]:
     """By the words that stand for them."""
     return {DATA: str(place.data), MADE: str(out)}
+
+
+def _script(words: tuple[str, ...]) -> str:
+    """The file of ``python FILE`` or ``python -m MODULE``."""
+    return words[2].replace(".", "/") + ".py" if words[1] == "-m" else words[1]
 
 
 def _simulates(command: Command) -> bool:

@@ -23,10 +23,9 @@ READERS = tuple(
     )
 )
 SIMULATED = (*(f"src/headway/{part}" for part in ("core", "protocol", "sim")), *READERS)
-BOUND = "benchmarks/bound.py"
 BOUNDED_BY = (
     *("src/headway/core/model", "src/headway/core/batch.py", "src/headway/core/types.py"),
-    *("src/headway/sim", *READERS, BOUND),
+    *("src/headway/sim", *READERS, *(f"benchmarks/{name}.py" for name in ("bound", "priced"))),
 )
 SEEDS = (0,)
 BUILT_IN = ("src/headway/traces/catalogue.py", "src/headway/traces/assign.py")
@@ -59,7 +58,7 @@ class Setting:
 
     def bound(self, seed: int = 0) -> Command:
         """What no policy can be below in this setting."""
-        words = [*self._before, "python", BOUND, self.workload, *self.profiles]
+        words = [*self._before, "python", "-m", "benchmarks.bound", self.workload, *self.profiles]
         words += ["--cluster", self.cluster]
         if seed:
             words += ["--seed", str(seed)]

@@ -19,16 +19,18 @@ ABOUT = """
 A lower bound on the average JCT in each setting: the largest of three (`benchmarks/bound.py`).
 Alone: every job on an empty cluster at its best. Queue: the cluster as one machine on which every
 job needs the GPU-seconds of its most efficient size and the shortest remaining one goes first.
-Shared: that in mean busy times, and every job ends after them by what it takes at full speed. What
-is possible lies above: the first forgets the other jobs, the others give a job its speed on many
-GPUs at the price of few, and none knows a second restart.
+Priced: every GPU-second has a price, and each job is left to choose the sizes that make its own
+completion and what it pays least; less what the whole cluster costs, that bounds every schedule
+(weak duality, `benchmarks/priced.py`). What is possible lies above: all three know what is to come,
+none knows a second restart or that jobs share a node, and in the last a job may do its epochs in
+any order.
 
 The least unfair share is that of jobs which, alone on an empty cluster, are late already: rho is
 against a world without rounds and without restarts, and a job of a minute that waits for its round
 and starts in 30 s is late in any real one.
 """
 GLANCE = ("avg_jct_s", "p99_jct_s", "makespan_s", "unfair_fraction")
-BOUNDS = {"alone_s": "alone", "queue_s": "queue", "shared_s": "shared"}
+BOUNDS = {"alone_s": "alone", "queue_s": "queue", "priced_s": "priced"}
 
 
 def distance(settings: Sequence[Setting] = SETTINGS) -> Section:

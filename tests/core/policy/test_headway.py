@@ -59,6 +59,23 @@ def test_of_two_new_jobs_the_shorter_one_runs() -> None:
     assert set(decision.allocations) == {"b"}
 
 
+@pytest.mark.parametrize(("near", "runs"), [(0.75, "old"), (0.0, "new")])
+def test_where_jobs_outnumber_gpus_who_is_near_its_end_goes_first(near: float, runs: str) -> None:
+    """The new one is the shorter one, but has three times as much left."""
+    old, new = rigid("old", work=1e8, done=7.5e7), rigid("new", work=8e7)
+    old = replace(old, spec=replace(old.spec, submitted_s=-1e5))
+    new = replace(new, spec=replace(new.spec, submitted_s=3_600.0))
+    memory = Market(clocks=Clocks(at_s=3_600.0, each={JobId("old"): Clock(done=7.5e7)}))
+
+    def runs_on(gpus: int, near: float) -> set[str]:
+        seen, random = snapshot(nodes(gpus), old, new), np.random.default_rng(0)
+        decision, _ = Headway(near=near).decide(seen, memory, random)
+        return set(decision.allocations)
+
+    assert runs_on(1, near) == {runs}
+    assert runs_on(2, near) == {"old", "new"}
+
+
 def test_all_gpus_are_given_while_jobs_can_use_them() -> None:
     jobs = [running(job(name), {}) for name in "abcdefghijkl"]
     decision = decide(Headway(), snapshot(nodes(4, 4), *jobs))

@@ -65,6 +65,19 @@ class TestCost:
         late, later = (float(made.cost(np.array([t]), b=1.0, q=1.0)[0]) for t in (1_200, 1_300))
         assert late - later == pytest.approx(-100 / 3_600)
 
+    def test_a_quarter_left_counts_twice_and_less_than_a_look_ahead_no_more(self) -> None:
+        fresh = replace(promise(), egalitarian_s=np.array([4_000.0]), left_s=np.array([4_000.0]))
+
+        def over_fresh(left_s: float) -> float:
+            made = replace(fresh, left_s=np.array([left_s]))
+            ages_s = np.array([5_000.0])
+            near, far = (one.cost(ages_s, b=0.9, q=2.0, near=0.5) for one in (made, fresh))
+            return float(near[0] / far[0])
+
+        assert over_fresh(1_000.0) == pytest.approx(2.0)
+        assert over_fresh(600.0) == over_fresh(1.0) == pytest.approx((4_000 / 600) ** 0.5)
+        assert over_fresh(8_000.0) == 1.0, "who is behind loses nothing"
+
 
 @given(st.floats(1.0, 1e40), st.floats(1.0, 1e40), st.floats(0, 2), st.floats(1, 20))
 def test_costs_are_finite_and_so_are_their_ratios(
@@ -72,5 +85,5 @@ def test_costs_are_finite_and_so_are_their_ratios(
 ) -> None:
     late = replace(promise(), egalitarian_s=np.array([than_s]))
     with np.errstate(over="raise"):
-        cost = late.cost(np.array([age_s]), b=b, q=q)
+        cost = late.cost(np.array([age_s]), b=b, q=q, near=2.0)
         assert 0 < float(cost[0]) < 1e200

@@ -1,6 +1,7 @@
 """Headway: a market over worker counts: Pollux's goodput, and Shockwave's promise to each job."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import final
 
 import numpy as np
@@ -20,6 +21,7 @@ LOOKAHEAD_DELAYS = 4.0  # a decision lasts at least so many of the delays that i
 RANGES = {
     "q": (1.0, 20.0),
     "b": (0.0, 2.0),
+    "near": (0.0, 2.0),
     "lookahead_s": (1.0, 1e6),
     "most_lookahead_s": (1.0, 1e6),
     "calm": (0.0, 10.0),
@@ -34,7 +36,7 @@ RANGES = {
 @final
 @dataclass(frozen=True)
 class Headway:
-    """Minimise sum_j E_j^b (T_j / E_j)^q over all placements, each round anew.
+    """Minimise sum_j E_j^b (T_j / E_j)^q (E_j / R_j)^near over all placements, each round anew.
 
     E_j is the age at which job j would end in the egalitarian cluster, by a virtual clock that
     runs from its submission; T_j the age at which it is to end with what it is given: that goodput
@@ -43,7 +45,9 @@ class Headway:
     GPUs. Who is behind its clock weighs rho^(q - 1), as by Shockwave's budgets with k = q - 1; b
     sets what the time of long jobs counts against that of short ones: 0 counts all slowdowns
     alike, 1 all seconds. Where jobs outnumber GPUs b is divided by how often they do: there long
-    jobs wait for many short ones at little loss.
+    jobs wait for many short ones at little loss. R_j is what is left at its share: there to let
+    one go that is nearly done makes all others wait the least (Smith 1956). ``near`` counts by
+    the share of jobs that cannot have a GPU; where all can, who is nearly done needs no help.
 
     A job that runs again what others of its kind have run starts at the sizes that they have
     shown (``predict.kinds``). Remaining work is what a job declares, by the forecast of its regimes
@@ -52,6 +56,7 @@ class Headway:
 
     q: float = 2.0
     b: float = 0.9
+    near: float = 0.75  # power of E over what is left, where there are many jobs a GPU
     lookahead_s: float = 600.0
     most_lookahead_s: float = 3_600.0
     calm: float = 0.5  # look-ahead over the time since a job last came or ended
@@ -114,15 +119,17 @@ class Headway:
         delay_s: Float64[FloatArray, " jobs"],
     ) -> Problem:
         """Costs of everything each job may do; a pinned one may only stay."""
-        b = self.b / max(len(grid.jobs) / int(grid.capacity.sum()), 1.0)
+        crowd = max(len(grid.jobs) / int(grid.capacity.sum()), 1.0)
+        near = self.near * (1.0 - 1.0 / crowd)
+        of = partial(promise.cost, b=self.b / crowd, q=self.q, near=near)
 
         def cost(pace: FloatArray, delay_s: Float64[FloatArray, " jobs"] | float) -> FloatArray:
-            return promise.cost(promise.finish_s(pace, delay_s), b=b, q=self.q)
+            return of(promise.finish_s(pace, delay_s))
 
         stopped_s = promise.finish_s(np.zeros(len(grid.jobs)))
         stopped_s = stopped_s + np.where(grid.running, delay_s, 0.0)
         return paces.problem(
-            none=promise.cost(stopped_s, b=b, q=self.q),
+            none=of(stopped_s),
             moved=lambda pace: cost(pace, delay_s),
             keep=cost(paces.keep, 0.0),
             spread=self.spread,

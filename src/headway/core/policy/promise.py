@@ -49,10 +49,18 @@ class Promise:
         soon_s = delay_s + left_s / np.maximum(pace, 1e-12)
         return np.asarray(age_s + np.where(gain_s >= left_s, soon_s, lookahead_s + left_s - gain_s))
 
-    def cost(self, finish_s: FloatArray, *, b: FloatArray | float, q: float) -> FloatArray:
-        """E^b (T / E)^q of an age T at the end, with the egalitarian E in hours in the first."""
+    def cost(
+        self, finish_s: FloatArray, *, b: FloatArray | float, q: float, near: float = 0.0
+    ) -> FloatArray:
+        """E^b (T / E)^q (E / R)^near of an age T at the end; E in hours in the first.
+
+        R is what is left, no less than a look-ahead: a decision lasts no shorter; E / R is at
+        least 1, so who is behind its clock loses nothing.
+        """
         wide = (slice(None), *[None] * (finish_s.ndim - 1))
         egalitarian_s = self.egalitarian_s[wide]
         most = MOST_COST ** (1.0 / q)
         rho = np.clip(finish_s / egalitarian_s, 1.0 / most, most)
-        return np.asarray((egalitarian_s / HOUR_S) ** b * rho**q)
+        over_left = egalitarian_s / np.maximum(self.left_s, self.lookahead_s)[wide]
+        nearness = np.maximum(over_left, 1.0) ** near
+        return np.asarray((egalitarian_s / HOUR_S) ** b * rho**q * nearness)
