@@ -1,6 +1,6 @@
 """What the noise scale of a training really is, counted out from the gradient of every sample.
 
-``python benchmarks/noise.py --task digits-mlp [--seed N] [--json]``: trains at M0 under the agent
+``python -m benchmarks.noise --task digits-mlp [--seed N] [--json]``: trains at M0 under the agent
 until the target, and now and then takes the gradient of each training sample at the weights of that
 moment. phi = tr Sigma / |G|^2, both over all samples; an epoch's is the mean of the one over the
 mean of the other. Beside it what the agent makes of the same training.

@@ -35,6 +35,7 @@ def counted(task: str, seed: int) -> Command:
     return script(
         *("noise", "--task", task, "--seed", str(seed)),
         sources=(*AGENT, "benchmarks/agent_overhead.py"),
+        module=True,
     )
 
 

@@ -49,8 +49,13 @@ def simulation(
 
 
 def script(
-    name: str, *options: str, sources: tuple[str, ...] = SIMULATOR, timed: bool = False
+    name: str,
+    *options: str,
+    sources: tuple[str, ...] = SIMULATOR,
+    timed: bool = False,
+    module: bool = False,
 ) -> Command:
-    """A benchmark of this repository that prints JSON."""
+    """A benchmark of this repository that prints JSON; a module if it imports others of them."""
     path = f"benchmarks/{name}.py"
-    return Command(("python", path, *options, "--json"), (*sources, path), timed)
+    started = ("-m", f"benchmarks.{name}") if module else (path,)
+    return Command(("python", *started, *options, "--json"), (*sources, path), timed)
