@@ -6,6 +6,7 @@ from types import MappingProxyType
 from headway.core.control.lifecycle import Phase
 from headway.core.control.promised import Promised
 from headway.core.explain.promise import Standing, Told, standing
+from headway.core.policy.needs import RESOURCES, Needs, asked, in_words
 from headway.core.types import Reason, ReasonCode
 
 SENTENCES: Mapping[ReasonCode, str] = MappingProxyType(
@@ -38,13 +39,9 @@ LABELS: Mapping[str, str] = MappingProxyType(  # of numbers in a sentence; the o
 PROMISE = frozenset({"rho_hat", "egalitarian_s", "finish_s", "finish_error_s"})
 BESIDE = frozenset(  # told in the sentence itself
     {
-        "cpus_needed",
-        "cpus_free",
-        "memory_gb_needed",
-        "memory_gb_free",
-        "cpus_per_gpu",
-        "memory_gb_per_gpu",
         "gpus_with_these",
+        *(one.of_job for one in RESOURCES),
+        *(f"{one.of_node}_{what}" for one in RESOURCES for what in ("needed", "free")),
     }
 )
 UNITS = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"))
@@ -107,9 +104,8 @@ def _cause(reason: Reason, gpus: int) -> str:
 
 def _each(numbers: Mapping[str, float]) -> str:
     """What a job that is too large asks for beside each GPU, where that is what is missing."""
-    units = {"cpus_per_gpu": "CPUs", "memory_gb_per_gpu": "GB"}
-    asks = [f"{numbers[name]:g} {unit}" for name, unit in units.items() if name in numbers]
-    return f" with {' and '.join(asks)} each" if asks else ""
+    asks = Needs(**{one.of_job: numbers.get(one.of_job, 0.0) for one in RESOURCES})
+    return f" with {in_words(asks)}" if any(asked(asks)) else ""
 
 
 def _gpus(count: float) -> str:

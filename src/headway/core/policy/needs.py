@@ -21,6 +21,7 @@ class Resource:
 
     of_node: str  # field of a node
     of_job: str  # field of a job, for each GPU
+    unit: str  # as people say it
     waits: ReasonCode  # of a job that waits for it
 
 
@@ -39,16 +40,18 @@ class Asks(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Alone:
-    """One of these needs by itself."""
+class Needs:
+    """These needs by themselves, without a job."""
 
     cpus_per_gpu: float = 0.0
     memory_gb_per_gpu: float = 0.0
 
 
 RESOURCES = (
-    Resource(of_node="cpus", of_job="cpus_per_gpu", waits=ReasonCode.NO_CPUS),
-    Resource(of_node="memory_gb", of_job="memory_gb_per_gpu", waits=ReasonCode.NO_MEMORY),
+    Resource(of_node="cpus", of_job="cpus_per_gpu", unit="CPUs", waits=ReasonCode.NO_CPUS),
+    Resource(
+        of_node="memory_gb", of_job="memory_gb_per_gpu", unit="GB", waits=ReasonCode.NO_MEMORY
+    ),
 )
 
 
@@ -69,13 +72,7 @@ def beside(
     each = np.array(
         [[getattr(job, one.of_job) for one in resources] for job in jobs], dtype=np.float64
     ).reshape(len(jobs), len(resources))
-    room = [
-        [
-            BEYOND if (has := getattr(node, one.of_node)) is None else _whole(has)
-            for one in resources
-        ]
-        for node in nodes
-    ]
+    room = [[_parts(getattr(node, one.of_node)) for one in resources] for node in nodes]
     return Beside(
         each=np.ceil(each * PARTS - 1e-6).astype(np.int64),
         room=np.array(room, dtype=np.int64).reshape(len(nodes), len(resources)),
@@ -104,18 +101,14 @@ def asked(job: Asks) -> Iterator[tuple[str, float]]:
 
 def in_words(job: Asks) -> str:
     """What a job asks for beside each GPU: 8 CPUs and 64 GB each."""
-    units = {"cpus_per_gpu": "CPUs", "memory_gb_per_gpu": "GB"}
+    units = {one.of_job: one.unit for one in RESOURCES}
     return " and ".join(f"{amount:g} {units[name]}" for name, amount in asked(job)) + " each"
 
 
 def scarcest(job: Asks, nodes: Sequence[Node]) -> str:
     """The field that leaves a job fewest GPUs."""
-    rooms = {name: room_for(Alone(**{name: amount}), nodes) for name, amount in asked(job)}
+    rooms = {name: room_for(Needs(**{name: amount}), nodes) for name, amount in asked(job)}
     return min(rooms, key=lambda name: rooms[name])
-
-
-def _whole(amount: float | None) -> int:
-    return BEYOND if amount is None else min(int(amount * PARTS + 1e-6), BEYOND)
 
 
 def summed(
@@ -125,3 +118,8 @@ def summed(
     total = np.zeros((kinds, room.shape[1]), dtype=np.int64)
     np.add.at(total, kind, room)
     return total
+
+
+def _parts(amount: float | None) -> int:
+    """What a node has, rounded down; without limit where it does not say."""
+    return BEYOND if amount is None else min(int(amount * PARTS + 1e-6), BEYOND)
