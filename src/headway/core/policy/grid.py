@@ -135,6 +135,10 @@ class Grid:
         preemptible = np.array([job.spec.preemptible for job in self.jobs], dtype=np.bool_)
         return self.running & ~preemptible
 
+    def room(self, alloc: Int64[IntArray, "jobs nodes"]) -> Room:
+        """What a placement leaves free."""
+        return Room(self.capacity, self.beside, alloc)
+
     def allocation(self, row: Int64[IntArray, " nodes"]) -> Allocation:
         """One job's row as a value of the domain."""
         return Allocation.of(
@@ -206,10 +210,6 @@ class Grid:
             )
             for job in self.too_large
         ]
-
-    def room(self, alloc: Int64[IntArray, "jobs nodes"]) -> Room:
-        """What a placement leaves free."""
-        return Room(self.capacity, self.beside, alloc)
 
 
 def _held(

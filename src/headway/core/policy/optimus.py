@@ -131,10 +131,9 @@ def _remaining_s(
 def _types(grid: Grid, order: list[int], least: Int64[IntArray, " jobs"]) -> dict[int, int]:
     """Who runs at all, at its smallest size, and on which type: its own, or the emptiest."""
     totals, speeds = Totals.of(grid), np.array([one.speed for one in grid.types])
-    left = totals.gpus
     own, running = grid.held_kind, grid.running
-    sharing = np.bincount(own[running], minlength=len(left))
-    share = left * speeds
+    sharing = np.bincount(own[running], minlength=len(speeds))
+    share = grid.gpus_of_types * speeds
     chosen = {}
     for row in order:
         enough = totals.enough(row, int(least[row]))

@@ -63,9 +63,7 @@ class Pollux:
     rel_gap: float = 1e-4
     exact_up_to_gpus: int = EXACT_UP_TO_GPUS
     tenants: str = ""  # weights, as in vision:2,speech:1; none: each job counts by its own weight
-    kinds: bool = (
-        True  # a job starts at the sizes that others of its kind have shown; not the paper's
-    )
+    kinds: bool = True  # jobs start at the sizes that their kind has shown; not the paper's
     avoid_interference: bool = True  # at most one job that spans several nodes on a node
     search: str = "exact"  # or genetic: the paper's search, for comparison; it proves no gap
     population: int = 100  # of that search

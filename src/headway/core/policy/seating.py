@@ -101,8 +101,8 @@ class Totals:
         each: Int64[IntArray, "jobs resources"],
         left: Int64[IntArray, "kinds resources"],
     ) -> None:
-        """``each`` is what a GPU of a job takes."""
-        self.gpus, self._each, self._left = gpus, each, left
+        """``each`` is what a GPU of a job takes, ``left`` what there is of it."""
+        self._gpus, self._each, self._left = gpus, each, left
 
     @classmethod
     def of(cls, grid: Grid) -> Self:
@@ -113,9 +113,9 @@ class Totals:
     def enough(self, row: int, gpus: int) -> BoolArray:
         """Types that have so many GPUs for a job, and what goes with them."""
         goes_along = (gpus * self._each[row] <= self._left).all(axis=1)
-        return np.asarray((gpus <= self.gpus) & goes_along)
+        return np.asarray((gpus <= self._gpus) & goes_along)
 
     def take(self, row: int, kind: int, gpus: int) -> None:
         """It has them now."""
-        self.gpus[kind] -= gpus
+        self._gpus[kind] -= gpus
         self._left[kind] -= gpus * self._each[row]

@@ -184,8 +184,10 @@ def _only(
     jobs: Int64[IntArray, " some"],
 ) -> Float64[FloatArray, "some kinds sizes"] | None:
     """Costs of some jobs' cheap options of a level; infinite for all others."""
-    if table is None or reduced is None:
-        return None if table is None else table[jobs]
+    if table is None:
+        return None
+    if reduced is None:
+        return table[jobs]
     options, cheap = reduced.options, reduced.of_option <= threshold
     row = np.full(len(table), -1)
     row[jobs] = np.arange(len(jobs))

@@ -30,9 +30,7 @@ class Window:
     tail: float = 1.0  # what the longest remainder counts for, against the mean load
     others: Int64[IntArray, "items others"] = field(default_factory=_none)  # needs beside width
     rooms: Int64[IntArray, " others"] = field(default_factory=lambda: _none().ravel())
-    finely: bool = (
-        True  # whether room near the stop is shared out anew; not where it has many units
-    )
+    finely: bool = True  # share out anew the room near the stop; not where it has many units
 
     @property
     def rounds(self) -> int:

@@ -61,11 +61,10 @@ def cluster(here: Here) -> ClusterView:
     runner, state = here.runner, here.runner.state
     nodes = []
     for node in state.nodes.values():
-        held = {k: job.allocation.on(node.node_id) for k, job in state.jobs.items()}
-        jobs = {str(job_id): gpus for job_id, gpus in held.items() if gpus}
-        specs = [(job.spec, job.allocation.on(node.node_id)) for job in state.jobs.values()]
-        cpus = sum(spec.cpus_per_gpu * gpus for spec, gpus in specs)
-        memory_gb = sum(spec.memory_gb_per_gpu * gpus for spec, gpus in specs)
+        held = [(job.spec, job.allocation.on(node.node_id)) for job in state.jobs.values()]
+        jobs = {str(spec.job_id): gpus for spec, gpus in held if gpus}
+        cpus = sum(spec.cpus_per_gpu * gpus for spec, gpus in held)
+        memory_gb = sum(spec.memory_gb_per_gpu * gpus for spec, gpus in held)
         nodes.append(
             NodeView(
                 node_id=node.node_id,
