@@ -1,20 +1,18 @@
 """An agent without an engine: a job's folder, and a service that a test plays."""
 
 import json
-import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from headway.core.types import Launch
-from headway.protocol.environment import JOB_FILE
 from headway.protocol.jobdir import JobDir
 from headway.protocol.messages import AgentPhase, AgentReport, Directive
-from headway.testing.agents import AgentServer
+from headway.testing.agents import AgentServer, an_agent
 from headway.testing.engines import PATIENCE_S, a_job
 
 
@@ -46,6 +44,7 @@ class Stage:
         self.where = JobDir(folder / "job")
         self.where.path.mkdir()
         self.agent: subprocess.Popen[bytes] | None = None
+        self.ends = ExitStack()
 
     def start(self, script: str, *words: str, command: tuple[str, ...] = (), **env: str) -> None:
         (self.scripts / "script.py").write_text(script)
@@ -54,14 +53,10 @@ class Stage:
         )
         self.where.write_job(a_job("a", launch))
         self.server.start(self.play)
-        fixed = {"HEADWAY_WARM": "0", JOB_FILE: str(self.where.job_file)}
-        with self.where.log_file.open("ab") as log:
-            self.agent = subprocess.Popen(
-                [sys.executable, "-m", "headway.agent", "--grace-s=20", "--term-s=0.5"],
-                env={**os.environ, **self.server.environment, **fixed, **env},
-                stdout=log,
-                stderr=log,
-            )
+        agent = an_agent(
+            self.where, self.server, {"HEADWAY_WARM": "0", **env}, "--grace-s=20", "--term-s=0.5"
+        )
+        self.agent = self.ends.enter_context(agent)
 
     def until(self, enough: Callable[[], object], what: str) -> None:
         until_s = time.monotonic() + PATIENCE_S
@@ -94,6 +89,4 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
     stage = Stage(tmp_path)
     yield stage
     stage.server.stop()
-    if stage.agent is not None:
-        stage.agent.kill()
-        stage.agent.wait()
+    stage.ends.close()

@@ -149,12 +149,12 @@ class AgentServer:
 
 @contextmanager
 def an_agent(
-    where: JobDir, server: AgentServer, env: Mapping[str, str]
+    where: JobDir, server: AgentServer, env: Mapping[str, str], *options: str
 ) -> Iterator["subprocess.Popen[bytes]"]:
     """The agent of the job of this folder, in a process of its own; killed after the block."""
     with where.log_file.open("ab") as log:
         agent = subprocess.Popen(
-            [sys.executable, "-m", "headway.agent"],
+            [sys.executable, "-m", "headway.agent", *options],
             env={**os.environ, **server.environment, JOB_FILE: str(where.job_file), **env},
             stdout=log,
             stderr=log,
