@@ -224,7 +224,7 @@ def test_a_decision_does_not_depend_on_what_is_remembered(seed: int) -> None:
 def test_the_memory_holds_the_active_jobs_and_no_others(seed: int) -> None:
     for seen, decision, memory in episode(Pollux(), seed):
         large = {r.job_id for r in decision.reasons if r.code is ReasonCode.TOO_LARGE}
-        assert set(memory.rows) == {view.spec.job_id for view in seen.jobs} - large
+        assert set(memory.goodputs.rows) == {view.spec.job_id for view in seen.jobs} - large
 
 
 def test_only_jobs_whose_report_changed_are_computed_again() -> None:
@@ -233,8 +233,8 @@ def test_only_jobs_whose_report_changed_are_computed_again() -> None:
     _, first = policy.decide(snapshot(nodes(4), *jobs), policy.start(), rng)
     changed = replace(jobs[1], report=report(noise_scale=7.0))
     _, second = policy.decide(snapshot(nodes(4), jobs[0], changed), first, rng)
-    assert second.rows[JobId("a")] is first.rows[JobId("a")]
-    assert second.rows[JobId("b")] is not first.rows[JobId("b")]
+    assert second.goodputs.rows[JobId("a")] is first.goodputs.rows[JobId("a")]
+    assert second.goodputs.rows[JobId("b")] is not first.goodputs.rows[JobId("b")]
 
 
 def test_without_avoidance_spanning_jobs_share_a_node() -> None:

@@ -1,6 +1,6 @@
 """Pollux: co-adaptive scheduling by goodput (OSDI'21), solved exactly instead of searched."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import final
 
 import numpy as np
@@ -14,6 +14,7 @@ from headway.core.policy.plans import Plans
 from headway.core.policy.shares import job_weights, parse_tenants, power_sum_factors
 from headway.core.policy.speedups import Speedups
 from headway.core.policy.tables import Goodputs, Places
+from headway.core.predict.kinds import Kinds
 from headway.core.solve.genetic import Found, search
 from headway.core.solve.pinned import EXACT_UP_TO_GPUS, Plan, solve
 from headway.core.solve.problem import Problem
@@ -35,6 +36,15 @@ RANGES = {  # of the settings that have one; a power of 1e9 left jobs without GP
     "generations": (0, 100_000),
 }
 SEARCHES = ("exact", "genetic")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """What one decision leaves to the next."""
+
+    goodputs: Goodputs = field(default_factory=Goodputs)
+    plans: Plans = field(default_factory=Plans)  # that a search goes on from
+    kinds: Kinds = field(default_factory=Kinds)
 
 
 @final
@@ -83,28 +93,27 @@ class Pollux:
         """What this policy can do."""
         return Traits(adapts_batch_size=True, resizes=True, reads_reports=True)
 
-    def start(self) -> Goodputs:
+    def start(self) -> Past:
         """Nothing computed yet."""
-        return Goodputs()
+        return Past()
 
     def decide(
-        self, snapshot: Snapshot, memory: Goodputs, rng: np.random.Generator
-    ) -> tuple[Decision, Goodputs]:
+        self, snapshot: Snapshot, memory: Past, rng: np.random.Generator
+    ) -> tuple[Decision, Past]:
         """Sizes and places of all jobs at once, with the gap to the best possible."""
         kinds, lent = memory.kinds.learned(snapshot) if self.kinds else (memory.kinds, snapshot)
-        memory = replace(memory, kinds=kinds)
         grid = Grid.of(lent, at_requested_size=False)
         if not grid.jobs:
-            return grid.decision(grid.held, gap=0.0), Goodputs(kinds=kinds)
+            return grid.decision(grid.held, gap=0.0), Past(kinds=kinds)
         total = int(grid.capacity.sum())
         fair = np.array([fair_gpus(job.spec.gpus, total, len(grid.jobs)) for job in grid.jobs])
         cap, held = caps(grid.jobs), grid.held.sum(axis=1)
         most = np.minimum(np.maximum(np.maximum(cap, held), fair), total)
         places = Places.of(grid.types, has_racks=grid.has_racks)
         share = fair if self.fair_on_one_node else None
-        memory = memory.updated(grid.jobs, places=places, most=most, fair=share)
+        goodputs = memory.goodputs.updated(grid.jobs, places=places, most=most, fair=share)
         speedups = Speedups.of_goodput(
-            grid, memory.arrays(grid.jobs, most), fair, cap, one_node=self.fair_on_one_node
+            grid, goodputs.arrays(grid.jobs, most), fair, cap, one_node=self.fair_on_one_node
         )
         factor = realloc_factor(
             [job.age_s(snapshot.now_s) for job in grid.jobs],
@@ -132,7 +141,7 @@ class Pollux:
             gap=plan.gap if np.isfinite(plan.gap) and plan.alloc is not None else None,
             solver=plan.counts(),
         )
-        return decision, replace(memory, plans=plans)
+        return decision, Past(goodputs=goodputs, plans=plans, kinds=kinds)
 
     def _searched(
         self, grid: Grid, problem: Problem, plans: Plans, rng: np.random.Generator

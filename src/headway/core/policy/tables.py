@@ -8,8 +8,6 @@ import numpy as np
 from headway.core.ids import JobId
 from headway.core.model.goodput import JobModels, best
 from headway.core.policy.grid import GpuType
-from headway.core.policy.plans import Plans
-from headway.core.predict.kinds import Kinds
 from headway.core.types import (
     BatchContract,
     Float64,
@@ -112,12 +110,10 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class Goodputs:
-    """The rows of all active jobs; what a search goes on from; what kinds of jobs have shown."""
+    """The rows of all active jobs, nothing of those gone."""
 
     rows: Mapping[JobId, Row] = field(default_factory=dict)
     places: Places = field(default_factory=Places)
-    plans: Plans = field(default_factory=Plans)
-    kinds: Kinds = field(default_factory=Kinds)
 
     def updated(
         self,
@@ -133,7 +129,7 @@ class Goodputs:
         jobs whose report changed are computed, all at once.
         """
         if not jobs:
-            return Goodputs(kinds=self.kinds)
+            return Goodputs()
         known = self.rows if places == self.places else {}
         stale = [
             index
@@ -147,7 +143,7 @@ class Goodputs:
         rows = {job.spec.job_id: known[job.spec.job_id] for job in jobs}
         if fair is not None and (fair > places.smallest).any():
             rows = _with_shares(rows, jobs, places, fair)
-        return Goodputs(rows, places, self.plans, self.kinds)
+        return Goodputs(rows, places)
 
     def arrays(self, jobs: Sequence[JobView], most: Int64[IntArray, " jobs"]) -> Tables:
         """Goodput by type and GPUs; 0 where impossible, or above ``most``.
