@@ -17,7 +17,7 @@ from headway.core.predict.forecast import Forecast, forecast
 from headway.core.predict.history import History, Past, past
 from headway.core.predict.outlook import Outlook, outlook
 from headway.core.predict.speed import Asked, epoch_times_s, measured_step_s
-from headway.core.types import Float64, FloatArray, JobSpec, JobView
+from headway.core.types import Float64, FloatArray, JobView
 
 MOST_GONE = 5_000  # jobs that are remembered after they went
 GONE_NEAR_END = 0.8  # of a job that is gone: beyond, it is taken to have come to its end
@@ -103,13 +103,13 @@ def adaptation_of(job: JobView) -> Adaptation:
         model=spec.name,
         configurations=(spec.requested_batch_size,),
         epochs=1.0,
-        samples_per_epoch=max(1, round(_work(spec, job))),
+        samples_per_epoch=max(1, round(_work(job))),
     )
 
 
-def _work(spec: JobSpec, job: JobView) -> float:
+def _work(job: JobView) -> float:
     progress = 0.0 if job.report is None else job.report.progress_examples
-    return job.work_examples or spec.work_samples or 2.0 * progress
+    return job.work_examples or job.spec.work_samples or 2.0 * progress
 
 
 def _known(job: JobView) -> Known:

@@ -114,19 +114,18 @@ def _with_places(problem: Problem, plan: Plan, rel_gap: float, budget: Budget) -
     return plan
 
 
-def _better(problem: Problem, plan: Plan, alloc: IntArray | None, outcome: Outcome) -> Plan:
+def _better(problem: Problem, plan: Plan, alloc: IntArray | None, work: Outcome | Plan) -> Plan:
     """The plan with another placement, if that is better, and the work that it took."""
-    objective = plan.objective
     if alloc is not None:
         alloc = fill(problem, alloc)
         cost = float(problem.cost(alloc).sum())
-        if cost < objective and problem.feasible(alloc):
+        if cost < plan.objective and problem.feasible(alloc):
             plan = replace(plan, alloc=alloc, objective=cost)
     return replace(
         plan,
         bound=min(plan.bound, plan.objective),  # rounding may have put it above
-        branch_nodes=plan.branch_nodes + outcome.branch_nodes,
-        simplex_iterations=plan.simplex_iterations + outcome.simplex_iterations,
+        branch_nodes=plan.branch_nodes + work.branch_nodes,
+        simplex_iterations=plan.simplex_iterations + work.simplex_iterations,
     )
 
 
@@ -154,20 +153,8 @@ def _improved(problem: Problem, plan: Plan, part: Part, rel_gap: float, budget: 
     nodes = _PART_NODES if budget.branch_nodes is None else min(budget.branch_nodes, _PART_NODES)
     model = build(part.problem, exact=True, few_cuts=True)
     own = _exact(part.problem, model, gap, replace(budget, branch_nodes=nodes))
-    alloc, objective = plan.alloc, plan.objective
-    if own.alloc is not None:
-        other = fill(problem, part.within(plan.alloc, own.alloc))
-        cost = float(problem.cost(other).sum())
-        if cost < objective and problem.feasible(other):
-            alloc, objective = other, cost
-    return replace(
-        plan,
-        alloc=alloc,
-        objective=objective,
-        bound=min(plan.bound, objective),
-        branch_nodes=plan.branch_nodes + own.branch_nodes,
-        simplex_iterations=plan.simplex_iterations + own.simplex_iterations,
-    )
+    other = None if own.alloc is None else part.within(plan.alloc, own.alloc)
+    return _better(problem, plan, other, own)
 
 
 def _plan(problem: Problem, model: Model, outcome: Outcome) -> Plan:

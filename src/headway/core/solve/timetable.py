@@ -44,7 +44,7 @@ def _by_rank(window: Window, counts: IntArray, running: BoolArray, rank: FloatAr
         must = left == to_go
         widest = np.where(must, -window.width, 0)
         order = np.lexsort((rows, ~running, -rank, widest, ~must))
-        taken = _fitting(order[left[order] > 0], window)
+        taken = _fitting_a_round(order[left[order] > 0], window)
         runs[taken, column] = True
         left[taken] -= 1
         running = runs[:, column]
@@ -65,8 +65,8 @@ def fitting(
     return np.concatenate(taken) if taken else order
 
 
-def _fitting(order: Int64[IntArray, " some"], window: Window) -> Int64[IntArray, " taken"]:
-    """The same, with all that a round has room for."""
+def _fitting_a_round(order: Int64[IntArray, " some"], window: Window) -> Int64[IntArray, " taken"]:
+    """The same with a round's room for width and for all other needs."""
     if not len(window.rooms):
         return fitting(order, window.width, window.capacity)
     needs, left, taken = window.needs(), window.room_of_round(), []
