@@ -9,6 +9,7 @@ from benchmarks.results.scope import Scope
 from benchmarks.results.sections import SECTIONS
 from benchmarks.results.sections.declared import declared
 from benchmarks.results.sections.distance import distance
+from benchmarks.results.sections.spread import spread
 from benchmarks.results.sections.versus import versus
 from benchmarks.results.settings import OURS, POLLUX, SEEDS, SETTINGS, SHOCKWAVE
 
@@ -52,7 +53,7 @@ class Page:
 
 
 def _headway(scope: Scope) -> Sequence[Section]:
-    return [distance(), *(versus(setting) for setting in SETTINGS), declared()]
+    return [distance(), *(versus(each) for each in SETTINGS), spread(), declared()]
 
 
 def _rank(command: Command) -> int:
@@ -67,7 +68,7 @@ def _rank(command: Command) -> int:
 
 def _seeds(seeds: Sequence[int]) -> str:
     if len(seeds) == 1:
-        return f"Here: seed {seeds[0]} alone, so no spread is told"
+        return f"Here: seed {seeds[0]} but where five seeds are named"
     return f"Here: means of {len(seeds)} seeds"
 
 

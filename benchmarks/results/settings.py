@@ -93,6 +93,21 @@ STEADY = Setting(
     sources=BUILT_IN,
     contended=True,
 )
+DRAWN = (
+    *(
+        Setting(
+            key=f"drawn-{cluster}",
+            title=f"160 drawn jobs on {cluster}",
+            about="160 jobs of Pollux's mix, drawn by seed, arrive over 8 hours.",
+            workload="pollux-mix",
+            cluster=cluster,
+            sources=BUILT_IN,
+            contended=cluster == "4x4",
+        )
+        for cluster in ("16x4", "4x4")
+    ),
+    STEADY,
+)
 IMPORT_SOURCES = tuple(
     f"src/headway/{name}.py"
     for name in ("cli/importing", "traces/assign", "traces/recorded", "traces/variants")
