@@ -19,7 +19,7 @@ import signal
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -142,7 +142,7 @@ class Run:
         running = (message.phase, message.generation) == (AgentPhase.RUNNING, wanted)
         return running or message.phase is AgentPhase.FAILED
 
-    def until(self, enough: Any, what: str) -> None:
+    def until(self, enough: Callable[[], object], what: str) -> None:
         """Wait for it."""
         until_s = time.monotonic() + PATIENCE_S
         while not enough():
