@@ -10,6 +10,7 @@ from torch.optim.lr_scheduler import LambdaLR
 from torch.utils.data import DataLoader, TensorDataset
 
 import headway.agent as headway
+from headway.agent.job import MisuseError
 from headway.agent.plan import epoch_order
 
 
@@ -91,3 +92,22 @@ def test_a_data_set_is_read_in_the_order_it_has_under_the_scheduler() -> None:
 def test_as_a_context_it_lets_errors_through() -> None:
     with pytest.raises(RuntimeError, match="the script's own"), headway.attach():
         raise RuntimeError("the script's own")
+
+
+@pytest.mark.parametrize(
+    "count",
+    ["3", -1, 2.5, float("nan"), True, None, 1 << 99_999],
+    ids=lambda one: type(one).__name__,
+)
+def test_a_count_of_epochs_that_is_none_is_refused(count: object) -> None:
+    """The text of a variable times the length of a data set was a length without an end."""
+    with pytest.raises(MisuseError, match="count must be a whole number from 0 on, not "):
+        list(headway.attach().epochs(count))  # type: ignore[arg-type]
+
+
+def test_a_second_call_of_epochs_goes_on_where_the_first_ended() -> None:
+    """As under the scheduler, where ``count`` is of the whole training; alone it began anew."""
+    job = headway.attach()
+    assert list(job.epochs(2)) == [0, 1]
+    assert list(job.epochs(5)) == [2, 3, 4]
+    assert list(job.epochs(3)) == list(job.epochs(0)) == []

@@ -3,6 +3,8 @@
 from datetime import datetime
 from typing import Any
 
+import pytest
+
 from headway.cli.promise import promise_line
 
 NOON_S = datetime(2026, 3, 4, 12, 0).astimezone().timestamp()  # of the reader's clock
@@ -51,3 +53,15 @@ def test_of_one_that_has_ended() -> None:
 def test_where_there_is_none_it_says_why() -> None:
     absent = {"promise": None, "no_promise": "the job was cancelled", "ended_s": 1.0}
     assert promise_line(absent, NOON_S) == "none: the job was cancelled"
+
+
+@pytest.mark.parametrize("years", [1e4, 1e300])
+def test_an_end_beyond_any_calendar_is_told(years: float) -> None:
+    """``headway submit --work 1e18`` made ``headway show`` end with a traceback."""
+    far_s = NOON_S + years * 365.25 * 86_400.0
+    far = job(finish_s=far_s, latest_s=far_s, egalitarian_end_s=far_s, rho_hat=1.0)
+    assert promise_line(far, NOON_S) == (
+        "ends in over 1,000 years; its fair share promises the year 3026 or later: 1.00 of it"
+    )
+    late = promise_line(job(latest_s=far_s), NOON_S)
+    assert late.startswith("ends about 14:05 (13:50 to the year 3026 or later), in 2.1 h")

@@ -1,6 +1,6 @@
 """Laws of allocations and of the sizes that a job may hold."""
 
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from random import Random
 
 import pytest
@@ -20,7 +20,9 @@ from headway.core.types import (
     Placement,
     Snapshot,
     total_gpus,
+    work_examples,
 )
+from headway.testing.snapshots import job, report
 from headway.testing.strategies import clusters, gpu_bounds, job_specs
 
 N0, N1 = NodeId("n0"), NodeId("n1")
@@ -99,3 +101,11 @@ def test_a_job_ages_from_its_submission_and_cannot_be_altered(spec: JobSpec) -> 
     assert spec.batch.adapts == (spec.batch.mode is BatchMode.ADAPTIVE)
     with pytest.raises(FrozenInstanceError):
         spec.weight = 2.0  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("told", [None, 0.0, -5.0, 1e24, 1e308])
+def test_a_length_that_is_none_leaves_what_was_declared(told: float | None) -> None:
+    """Below 0 a job was -2,000 % done; ``job.epochs(sys.maxsize)`` says that it never ends."""
+    spec = replace(job("a").spec, work_examples=7.0)
+    assert work_examples(spec, replace(report(), total_examples=told)) == 7.0
+    assert work_examples(spec, replace(report(), total_examples=9.0)) == 9.0

@@ -1,6 +1,7 @@
 """Messages survive the wire; what is no message is refused in one line."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import example, given
@@ -23,6 +24,7 @@ from headway.protocol.messages import (
     encode,
 )
 from headway.testing.batches import batch_changes, batch_contracts
+from headway.testing.snapshots import report
 from headway.testing.strategies import job_reports
 
 COUNTS = st.integers(0, 10**6)
@@ -65,13 +67,13 @@ Decode = Callable[[bytes], Message]
 
 @given(REPORTS, DIRECTIVES, ORDERS, st.builds(WorkerNews, stepped=st.booleans(), **NEWS))
 def test_every_message_comes_back_as_it_went(
-    report: AgentReport, directive: Directive, orders: WorkerOrders, news: WorkerNews
+    message: AgentReport, directive: Directive, orders: WorkerOrders, news: WorkerNews
 ) -> None:
-    assert decode_report(encode(report)) == report
+    assert decode_report(encode(message)) == message
     assert decode_directive(encode(directive)) == directive
     assert decode_orders(encode(orders)) == orders
     assert decode_news(encode(news)) == news
-    assert all(b"\n" not in encode(message) for message in (report, directive, orders, news))
+    assert all(b"\n" not in encode(one) for one in (message, directive, orders, news))
 
 
 @pytest.mark.parametrize("decode", DECODERS)
@@ -102,3 +104,17 @@ def test_a_field_that_is_missing_is_named() -> None:
         decode_report(b'{"phase": "idle", "generation": 0}')
     with pytest.raises(InvalidInputError, match=r"AgentReport: .*\$\.phase"):
         decode_report(b'{"job_id": "a", "phase": "dancing", "generation": 0}')
+
+
+@pytest.mark.parametrize("done", ["-1", "1e308"])
+def test_progress_that_is_none_is_refused(done: str) -> None:
+    """A job was -0 % done; and sums of it overflowed where the policy decides."""
+    told = AgentReport(
+        job_id="a",
+        phase=AgentPhase.RUNNING,
+        generation=1,
+        report=replace(report(), progress_examples=0.0),
+    )
+    body = encode(told).replace(b'"progress_examples":0.0', b'"progress_examples":' + done.encode())
+    with pytest.raises(InvalidInputError, match=r"progress_examples must be a number from 0 to"):
+        decode_report(body)

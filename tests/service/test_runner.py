@@ -248,6 +248,20 @@ def test_a_node_that_has_changed_is_lost_and_joins_anew(world: Any, make_world: 
     assert again.engine.holds() == {A: (0, 1)}
 
 
+def test_jobs_run_on_where_only_cpus_or_memory_are_others(world: Any, make_world: Any) -> None:
+    """A log of before nodes had any, or a kernel with other memory: all that ran was stopped."""
+    world.submit("a", max_gpus=4)
+    world.after(0)
+    (node,) = world.engine.nodes()
+    world.engine._nodes = (replace(node, cpus=2.0, memory_gb=7.5),)
+    again = make_world(store=world.store, engine=world.engine)
+    assert tuple(again.runner.state.nodes.values()) == world.engine.nodes()
+    assert again.log(NodeLost) == []
+    assert again.runner.state.jobs[A].allocation == world.runner.state.jobs[A].allocation
+    again.after(100)
+    assert again.runner.state.jobs[A].generation == 1
+
+
 class Crash(BaseException):
     """The process is gone."""
 

@@ -12,7 +12,7 @@ from torch.optim.lr_scheduler import LRScheduler
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Sampler
 
 from headway.agent.data import as_loader
-from headway.agent.job import LossScaler, Paced, S
+from headway.agent.job import LossScaler, Paced, S, whole_epochs
 from headway.agent.plan import epoch_order
 from headway.agent.stateful import is_stateful
 from headway.agent.stream import Epochs
@@ -98,11 +98,11 @@ class LoneJob:
         pass
 
     def epochs(self, count: int) -> Iterator[int]:
-        self._epochs = count
-        for self._epoch in range(count):
+        self._epochs = whole_epochs(count)
+        while self._epoch < self._epochs:  # of a second call too: what was done before is done
             self._steps = 0
             yield self._epoch
-        self._epoch, self._steps = count, 0
+            self._epoch, self._steps = self._epoch + 1, 0
 
     def step(self, *, loss: Tensor | float | None = None) -> None:
         self._steps += 1

@@ -1,6 +1,8 @@
 """The surface that a training script sees; one implementation under the scheduler, one without."""
 
+import sys
 from collections.abc import Iterable, Iterator
+from numbers import Integral
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
@@ -13,6 +15,8 @@ from torch.utils.data import DataLoader, Dataset
 
 from headway.agent.tracking import Tracker
 from headway.core.errors import InvalidInputError
+
+MOST_SHOWN = 100  # letters of a wrong value
 
 
 class Stateful(Protocol):
@@ -52,6 +56,22 @@ class LossScaler(Protocol):
 
 class MisuseError(InvalidInputError):
     """The training script calls the agent in a way that cannot be right."""
+
+
+def whole_epochs(count: object) -> int:
+    """How many epochs a script asks for.
+
+    Raises:
+        MisuseError: no whole number, such as the text of a variable, or below 0.
+    """
+    whole = None if isinstance(count, bool) or not isinstance(count, Integral) else int(count)
+    if whole is not None and 0 <= whole <= sys.maxsize:
+        return whole
+    shown = repr(count)[:MOST_SHOWN] if whole is None or whole < 0 else "as many as that"
+    raise MisuseError(
+        f"job.epochs: count must be a whole number from 0 on, not {shown}; "
+        "give the epochs of the whole training, as in job.epochs(30)"
+    )
 
 
 class Job(Protocol):

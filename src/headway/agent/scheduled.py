@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, Dataset
 from headway.agent.context import Context
 from headway.agent.data import ElasticLoader, as_loader
 from headway.agent.follower import KEEPING, shares_here
-from headway.agent.job import LossScaler, MisuseError, Paced, S
+from headway.agent.job import LossScaler, MisuseError, Paced, S, whole_epochs
 from headway.agent.loop import Loop
 from headway.agent.optimizer import ScaledOptimizer
 from headway.agent.paced import PacedScheduler
@@ -167,7 +167,7 @@ class ScheduledJob:
         self._loop.desk.trackers.add(tracker, run)
 
     def epochs(self, count: int) -> Iterator[int]:
-        loop = self._loop
+        loop, count = self._loop, whole_epochs(count)
         if loop.loader is None:
             raise MisuseError("job.epochs: call job.loader before")
         total = float(count * loop.loader.samples)

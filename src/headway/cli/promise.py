@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from headway.core.explain.why import span
+from headway.core.explain.why import FAR_S, span
+
+YEARS = 1_000  # as many as FAR_S are, about
 
 
 def promise_line(job: Mapping[str, Any], now_s: float) -> str:
@@ -19,6 +21,8 @@ def promise_line(job: Mapping[str, Any], now_s: float) -> str:
     tense = "promises" if end_s >= now_s else "promised"
     if promise["latest_s"] <= now_s:
         return f"was to have ended by now; its fair share {tense} {end}"
+    if finish_s - now_s > FAR_S:
+        return f"ends in {span(finish_s - now_s)}; its fair share {tense} {end}"
     between = f"{_at(promise['earliest_s'], now_s)} to {_at(promise['latest_s'], now_s)}"
     return (
         f"ends about {_at(finish_s, now_s)} ({between}), in {span(finish_s - now_s)}; "
@@ -28,5 +32,7 @@ def promise_line(job: Mapping[str, Any], now_s: float) -> str:
 
 def _at(at_s: float, now_s: float) -> str:
     """The time of day, and the day where it is another one than today."""
+    if at_s - now_s > FAR_S:  # calendars end, and promises of jobs that never do not
+        return f"the year {datetime.fromtimestamp(now_s, UTC).year + YEARS} or later"
     at, now = (datetime.fromtimestamp(one, UTC).astimezone() for one in (at_s, now_s))
     return at.strftime("%H:%M" if at.date() == now.date() else "%Y-%m-%d %H:%M")

@@ -43,6 +43,8 @@ __all__ = [
     "ThroughputParams",
 ]
 
+MOST_EXAMPLES = 1e18  # of a training
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
@@ -185,9 +187,14 @@ class JobReport:
 
 
 def work_examples(spec: JobSpec, report: JobReport | None) -> float | None:
-    """Scale-invariant examples of a whole training: as its loop says, else as declared."""
+    """Scale-invariant examples of a whole training: as its loop says, else as declared.
+
+    A loop that says to go on for ever, as in ``job.epochs(sys.maxsize)``, has not said a length.
+    """
     told = None if report is None else report.total_examples
-    return told or spec.work_examples
+    if told is not None and 0.0 < told <= MOST_EXAMPLES:
+        return told
+    return spec.work_examples
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

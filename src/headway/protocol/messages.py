@@ -11,7 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from headway.core.errors import InvalidInputError
-from headway.core.types import BatchChange, BatchContract, JobReport
+from headway.core.types import MOST_EXAMPLES, BatchChange, BatchContract, JobReport
 
 VERSION = 1
 
@@ -123,9 +123,16 @@ def decode_report(body: bytes) -> AgentReport:
     """The body of an agent's request.
 
     Raises:
-        InvalidInputError: not JSON, a field missing or of another type.
+        InvalidInputError: not JSON, a field missing or of another type, progress that is none.
     """
-    return _decoded(body, AgentReport)
+    message = _decoded(body, AgentReport)
+    report = message.report
+    if report is not None and not 0.0 <= report.progress_examples <= MOST_EXAMPLES:
+        raise InvalidInputError(
+            f"AgentReport: report.progress_examples must be a number from 0 to {MOST_EXAMPLES:g}, "
+            f"not {report.progress_examples:g}"
+        )
+    return message
 
 
 def decode_directive(body: bytes) -> Directive:

@@ -60,14 +60,21 @@ def wanted(state: State[Any], traits: Traits) -> tuple[RunJob, ...]:
 
 
 def node_events(state: State[Any], nodes: Iterable[Node], now_s: float) -> tuple[Event, ...]:
-    """What has become of the nodes; one that has changed is lost and joins anew."""
+    """What has become of the nodes; one that has changed is lost and joins anew.
+
+    One that only has other CPUs or memory is told of without a loss: its jobs hold their GPUs.
+    """
     there = {node.node_id: node for node in nodes}
-    lost = [key for key, node in state.nodes.items() if there.get(key) != node]
+    lost = [key for key, node in state.nodes.items() if not _same_gpus(node, there.get(key))]
     new = [node for key, node in there.items() if state.nodes.get(key) != node]
     return (
         *(NodeLost(at_s=now_s, node_id=node_id) for node_id in lost),
         *(NodeJoined(at_s=now_s, node=node) for node in new),
     )
+
+
+def _same_gpus(before: Node, now: Node | None) -> bool:
+    return now is not None and replace(now, cpus=before.cpus, memory_gb=before.memory_gb) == before
 
 
 def same_run(before: RunOpened | None, now: RunOpened) -> bool:

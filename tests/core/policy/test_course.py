@@ -71,6 +71,15 @@ class TestCourses:
         assert course.known.tolist() == [True, True, False]
         assert course.work_from(course.done)[2] == pytest.approx(500.0)
 
+    def test_so_is_one_that_is_lent_a_report_and_declares_nothing(self) -> None:
+        """Twice nothing is no length: it was promised to end in a second, and others made way."""
+        like = running(at("net-1", 300.0, None), {"n0": 4})
+        lent = Kinds().updated([like]).lent(job("net-2", adaptive=False))
+        assert lent.report is not None
+        course = course_of(at("a", 0.0, 500.0), lent)
+        assert course.known.tolist() == [True, False]
+        assert course.work_from(course.done)[1] == pytest.approx(500.0)
+
     def test_who_asks_for_more_than_the_cluster_has_does_not_stop_the_others(self) -> None:
         """Beside a job with regimes the goodput of 64 GPUs was looked up in a table of four."""
         planned = at("a", 0.0, None)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from headway.core.predict.kinds import Kind, Kinds
+from headway.core.predict.kinds import MOST_BEYOND, Kind, Kinds
 from headway.core.types import JobView
 from headway.testing.snapshots import job, report, running
 
@@ -97,3 +97,8 @@ class TestOverrun:
 
     def test_of_one_that_declares_nothing_nothing_is_held_against(self) -> None:
         assert Kinds().updated([shown()]).overrun(shown()) == 1.0
+
+    def test_one_that_declared_next_to_nothing_makes_no_other_endless(self) -> None:
+        """``--work 1e-300``: the next job of its name that said 10**9 had an infinity to go."""
+        told = replace(self.at(1e8), spec=replace(shown().spec, work_examples=1e-300))
+        assert Kinds().updated([told]).overrun(self.at(0.0)) == MOST_BEYOND

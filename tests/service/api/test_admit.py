@@ -61,3 +61,10 @@ def test_a_job_that_can_never_fit_is_told_which_field_to_mend(tmp_path: Path) ->
         "memory_gb_per_gpu: the job needs 2 GPUs with 2 CPUs and 48 GB each and the cluster has "
         "room for 1 of these; ask for less"
     )
+
+
+@pytest.mark.parametrize("field", ["cpus_per_gpu", "memory_gb_per_gpu", "weight", "work"])
+def test_a_truth_value_is_no_number(tmp_path: Path, field: str) -> None:
+    """``memory_gb_per_gpu: yes`` in a job file was a GB beside each GPU."""
+    with pytest.raises(ValueError, match="must be a number, not true"):
+        JobRequest.model_validate({"run": "true", "workdir": str(tmp_path), field: True})

@@ -44,6 +44,7 @@ BESIDE = frozenset(  # told in the sentence itself
         *(f"{one.of_node}_{what}" for one in RESOURCES for what in ("needed", "free")),
     }
 )
+FAR_S = 1_000 * 365.25 * 86_400.0  # beyond that nobody wants to know when
 UNITS = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"))
 
 
@@ -76,6 +77,8 @@ def figures(reason: Reason) -> list[tuple[str, str]]:
 
 def span(seconds: float) -> str:
     """A duration as people say it: 35 min, 2.5 h."""
+    if seconds > FAR_S:
+        return "over 1,000 years"
     for unit_s, name in UNITS:
         if seconds >= 2 * unit_s:
             count = seconds / unit_s

@@ -28,7 +28,7 @@ BEYOND = 2.0  # a job that has gone beyond what it declared is taken to be half 
 class Course:
     """One row a job."""
 
-    known: BoolArray  # False: it has not reported, and how long it takes is a guess
+    known: BoolArray  # False: it has told nothing of that, and how long it takes is a guess
     done: Float64[FloatArray, " jobs"]  # progress, in examples
     whole: Float64[FloatArray, " jobs"]  # the same at its end
     work: Float64[FloatArray, "jobs marks"]  # up to each of MARKS, which are shares of ``whole``
@@ -71,7 +71,7 @@ def courses(
     foresight, noise, kinds = told
     jobs, count = grid.jobs, len(grid.jobs)
     done, left = np.zeros(count), np.zeros(count)
-    known = np.array([job.report is not None for job in jobs])
+    known = np.array([_tells(job) for job in jobs])
     planned = np.array([job.spec.adaptation is not None for job in jobs])
     if planned.any():
         alone_per_s = _requested_per_s(grid, goodput_per_s)
@@ -90,6 +90,16 @@ def courses(
         some = [jobs[row] for row in follows]
         slow[follows] = times_over_present(some, noise.ahead(some), gpus[follows], grid.largest)
     return Course.of(known | planned, done, done + left, slow)
+
+
+def _tells(job: JobView) -> bool:
+    """Whether there is anything to reckon a length from.
+
+    A job that is lent what its kind has shown has done nothing yet; if it declares nothing either,
+    twice nothing is no length.
+    """
+    report = job.report
+    return report is not None and (report.progress_examples > 0 or job.work_examples is not None)
 
 
 def _declared(job: JobView, kinds: Kinds) -> tuple[float, float]:

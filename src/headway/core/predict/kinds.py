@@ -16,6 +16,7 @@ from headway.core.types import BatchContract, JobReport, JobView, Snapshot
 
 MOST_KINDS = 1_000  # that are remembered
 MOST_APART = 0.15  # relative, of a step time, up to which two jobs are still taken to be alike
+MOST_BEYOND = 1_000.0  # times declared work: more was no estimate, and says nothing of others
 TOLERANCE = 0.02  # of declared work, that a job may take beyond without mistrust
 _NUMBER = re.compile(r"[-_.]?\d+$")
 
@@ -56,6 +57,7 @@ class Kinds:
                 continue
             kind = Kind.of(job)
             ratio = job.report.progress_examples / (job.work_examples or math.inf)
+            ratio = min(ratio, MOST_BEYOND)
             if ratio > max(1.0 + TOLERANCE, beyond.get(kind, 1.0)):
                 beyond[kind] = ratio
             if kind not in shown or job.max_gpus_held >= shown[kind].gpus:

@@ -4,8 +4,18 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-Count = Annotated[int, Field(ge=1, le=1_000_000)]
-Examples = Annotated[int, Field(ge=1, le=2**40)]
+
+def _no_flag(value: Any) -> Any:  # whatever a user wrote
+    """In YAML ``yes`` is a truth value, which Python takes for 1."""
+    if isinstance(value, bool):
+        raise ValueError(f"must be a number, not {str(value).lower()}")
+    return value
+
+
+A_NUMBER = BeforeValidator(_no_flag)
+Number = Annotated[float, A_NUMBER]
+Count = Annotated[int, Field(ge=1, le=1_000_000), A_NUMBER]
+Examples = Annotated[int, Field(ge=1, le=2**40), A_NUMBER]
 Text = Annotated[str, Field(min_length=1, max_length=4096, pattern=r"^[^\x00]*$")]
 
 

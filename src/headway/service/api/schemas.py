@@ -4,8 +4,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
+from headway.core.types import MOST_EXAMPLES
 from headway.service.api.contract import BatchRequest
-from headway.service.api.fields import Body, Count, Examples, Text, span
+from headway.service.api.fields import Body, Count, Examples, Number, Text, span
 
 VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=256)]
 
@@ -59,7 +60,7 @@ class Requested(Body):
     batch: Examples | None = Field(default=None, description="by default, the initial batch size")
 
 
-PerGpu = Annotated[float, Field(ge=0, le=1e5, allow_inf_nan=False)]
+PerGpu = Annotated[Number, Field(ge=0, le=1e5, allow_inf_nan=False)]
 Gpus = Annotated[GpusRequest, span("min", "max")]
 Batch = Annotated[BatchRequest, span("initial", "max")]
 
@@ -112,17 +113,17 @@ class JobRequest(Body):
         default=0.0, description="GB of memory beside each GPU; by default, not counted"
     )
     tenant: Text = Field(default="default", description="who owns the job")
-    weight: float = Field(
+    weight: Number = Field(
         default=1.0, gt=0, le=1e6, allow_inf_nan=False, description="share, relative to other jobs"
     )
     preemptible: bool | None = Field(
         default=None,
         description="may it be stopped to go on later; by default, if its script uses Headway",
     )
-    work: float | None = Field(
+    work: Number | None = Field(
         default=None,
         gt=0,
-        le=1e18,
+        le=MOST_EXAMPLES,
         allow_inf_nan=False,
         description="scale-invariant examples to the end, if you know",
     )
