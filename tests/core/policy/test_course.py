@@ -116,6 +116,23 @@ class TestClocks:
         later = clocks.advanced([view], NOW_S + 60, one, pace, flat(1_000.0))
         assert later.age_at_end_s([view], NOW_S + 60, np.array([0.0])) == pytest.approx(ends)
 
+    def test_it_was_never_at_its_end_if_its_share_is_worth_far_less_than_was_thought(self) -> None:
+        """A job whose steps sleep ran on two GPUs first: one was thought to end it in 1.5 s."""
+        view, one = at("a", 0.0, 1_000.0), np.array([1.0])
+        thought, is_worth = np.array([100.0]), np.array([2.0])
+        clocks = Clocks(at_s=NOW_S - 60.0).advanced([view], NOW_S, one, thought, flat(1_000.0))
+        later = clocks.advanced([view], NOW_S + 60, one, is_worth, flat(1_000.0), is_worth)
+        assert later.done([view]) == pytest.approx(1_000.0 * 2.0 / 100.0 + 60 * 2.0)
+        age = later.age_at_end_s([view], NOW_S + 60, np.array([7.0]))
+        assert age == pytest.approx(NOW_S + 67.0)
+
+    def test_it_stays_as_it_is_where_a_training_only_grows_slower(self) -> None:
+        view, one, pace = at("a", 0.0, 1_000.0), np.array([1.0]), np.array([10.0])
+        clocks = Clocks(at_s=NOW_S - 60.0).advanced([view], NOW_S, one, pace, flat(1_000.0))
+        slower = np.array([6.0])
+        later = clocks.advanced([view], NOW_S + 60, one, slower, flat(1_000.0), slower)
+        assert later.done([view]) == pytest.approx(60 * 10.0 + 60 * 6.0)
+
     def test_it_runs_on_if_the_job_turns_out_to_be_longer(self) -> None:
         view = at("a", 0.0, 1_000.0)
         one, pace = np.array([1.0]), np.array([100.0])

@@ -21,6 +21,7 @@ from headway.core.predict.kinds import Kinds
 from headway.core.predict.noise import MARKS, NoiseCourse, times_over_present
 from headway.core.types import BoolArray, Float64, FloatArray, Int64, IntArray, JobView
 
+BELIEVED = 0.5  # of what a share was taken to be worth, below which that was an error
 BEYOND = 2.0  # a job that has gone beyond what it declared is taken to be half way
 
 
@@ -127,6 +128,14 @@ class Clock:
     done: float = 0.0  # progress
     ended_age_s: float | None = None  # how old it would have been at its end; None: it still runs
     unseen: tuple[tuple[float, float], ...] = ()  # shares and seconds before its first report
+    share: float = 0.0  # of the cluster, in GPUs, that it last had
+    per_s: float = 0.0  # and the progress a second that this was taken to be
+
+    def corrected(self, per_s: float) -> "Clock":
+        """As it would be had it known what its last share is worth, where that is far less."""
+        if per_s >= BELIEVED * self.per_s:
+            return self
+        return replace(self, done=self.done * per_s / self.per_s, ended_age_s=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,27 +152,35 @@ class Clocks:
         share: Float64[FloatArray, " jobs"],
         share_per_s: Float64[FloatArray, " jobs"],
         course: Course,
+        before_per_s: Float64[FloatArray, " jobs"] | None = None,
     ) -> "Clocks":
-        """With the time since, in which each job had its share, at the goodput of now."""
+        """With the time since, in which each job had its share, at the goodput of now.
+
+        ``before_per_s`` is that of the shares that they had before (``shares``). A job that ran
+        on two GPUs only may take all its step for synchronisation, and one GPU for ten times as
+        fast; it would have been done in a second, and rank as late for good.
+        """
         each = {}
+        worth = np.full(len(jobs), np.inf) if before_per_s is None else before_per_s
         for row, job in enumerate(jobs):
-            clock = self.each.get(job.spec.job_id, Clock())
+            clock = self.each.get(job.spec.job_id, Clock()).corrected(float(worth[row]))
             passed_s = max(min(now_s - self.at_s, job.age_s(now_s)), 0.0)
             lived = (*clock.unseen, (float(share[row]), passed_s))
             if not course.known[row]:
                 each[job.spec.job_id] = Clock(unseen=_merged(lived))
                 continue
-            per_s = float(share_per_s[row])
+            had_now, per_s = float(share[row]), float(share_per_s[row])
             new = sum(per_s * min(had / share[row], 1.0) * seconds for had, seconds in lived)
             at, work = MARKS * course.whole[row], course.work[row]
             work_done = float(np.interp(clock.done, at, work)) + new
             ended_age_s = clock.ended_age_s
             if work_done < work[-1]:
-                each[job.spec.job_id] = Clock(float(np.interp(work_done, work, at)))
+                done = float(np.interp(work_done, work, at))
+                each[job.spec.job_id] = Clock(done, share=had_now, per_s=per_s)
                 continue
             if ended_age_s is None:
                 ended_age_s = job.age_s(now_s) - (work_done - float(work[-1])) / per_s
-            each[job.spec.job_id] = Clock(float(at[-1]), ended_age_s)
+            each[job.spec.job_id] = Clock(float(at[-1]), ended_age_s, share=had_now, per_s=per_s)
         return Clocks(at_s=now_s, each=each)
 
     def recalled(
@@ -202,6 +219,13 @@ class Clocks:
                 for job, end, more in zip(jobs, ended, time_s.tolist(), strict=True)
             ]
         )
+
+    def shares(
+        self, jobs: Sequence[JobView], share: Float64[FloatArray, " jobs"]
+    ) -> Float64[FloatArray, " jobs"]:
+        """What each job last had, in GPUs; those of now for jobs that are new."""
+        each = (self.each.get(job.spec.job_id, Clock()).share for job in jobs)
+        return np.array([had or now for had, now in zip(each, share.tolist(), strict=True)])
 
     def done(self, jobs: Sequence[JobView]) -> Float64[FloatArray, " jobs"]:
         """Virtual progress of each job."""

@@ -79,7 +79,8 @@ class Market:
         usual = len(grid.jobs) * (self.usual_share or 1.0)
         drain = Drain.of(curves, share, work, most=usual)
         left_s = drain.time_s(work)
-        clocks = self.clocks.advanced(grid.jobs, now_s, share, share_per_s, course)
+        before_per_s = curves.at(self.clocks.shares(grid.jobs, share))
+        clocks = self.clocks.advanced(grid.jobs, now_s, share, share_per_s, course, before_per_s)
         told_s = [(job.egalitarian_s or 0.0) - job.age_s(now_s) for job in grid.jobs]
         ahead = drain.work_in(np.maximum(told_s, 0.0))
         clocks = clocks.recalled(grid.jobs, now_s, ahead, self.clocks, course)
