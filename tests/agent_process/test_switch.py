@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import runpy
 import signal
 from typing import Any
@@ -94,7 +95,7 @@ with headway.attach(checkpoint_every_s=3600.0) as job:
 
 def told(text: str) -> list[tuple[int, float]]:
     """Epochs and the loss on all data after each."""
-    lines = [json.loads(line) for line in text.splitlines() if line.startswith("[")]
+    lines = [json.loads(line) for line in text.splitlines() if re.match(r"\[\d", line)]
     return [(epoch, loss) for epoch, loss, _ in lines]
 
 

@@ -31,14 +31,17 @@ def cluster(tmp_path: Path) -> Cluster:
 
 
 def log_of(
-    cluster: Cluster, policy: str, jobs: str = "pollux-mix:jobs=14,hours=0.3"
+    cluster: Cluster,
+    policy: str,
+    jobs: str = "pollux-mix:jobs=14,hours=0.3",
+    **settings: str,
 ) -> list[Event]:
     workload = fitted(generate(jobs, CATALOGUE, 5), cluster)
     short = [replace(job, work_examples=(job.work_examples or 0) / 8) for job in workload.jobs]
     setup = Setup(workload=replace(workload, jobs=tuple(short)), cluster=cluster, seed=5)
     log: list[Event] = []
     fair = references(setup.workload, cluster)
-    simulate(setup, make(policy), opening(setup, policy, {}), fair, log.append)
+    simulate(setup, make(policy, settings), opening(setup, policy, settings), fair, log.append)
     return log
 
 
@@ -62,7 +65,7 @@ def test_agents_report_what_a_type_is_really_worth_to_their_model(cluster: Clust
     """A cifar10 is four times as fast on an a100, not twice as its nominal speed says."""
     both = [
         {one.gpu_type: one for one in event.report.grad_by_type}
-        for event in log_of(cluster, "pollux")
+        for event in log_of(cluster, "pollux", kinds="false")  # each job finds out for itself
         if isinstance(event, JobReported)
         and event.job_id.startswith("cifar10")
         and len(event.report.grad_by_type) == 2

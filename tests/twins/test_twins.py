@@ -72,14 +72,14 @@ def job(number: int) -> JobSpec:
 class Effects:
     """A world that is simple, but answers: jobs start, report, change, stop and finish."""
 
-    commands: list[Command] = field(default_factory=list)
+    commands: list[tuple[float, Command]] = field(default_factory=list)  # and when
     done_s: dict[JobId, float] = field(default_factory=dict)
     rounds_go_on: bool = False
 
     def __call__(
         self, state: State[Any], event: Event, commands: tuple[Command, ...], push: Push
     ) -> None:
-        self.commands += commands
+        self.commands += [(event.at_s, command) for command in commands]
         for command in commands:
             self._obey(command, state, event.at_s, push)
         match event:
@@ -141,7 +141,8 @@ def recorded(policy: Policy[Any]) -> tuple[list[Event], list[Command]]:
     rng = np.random.default_rng(0)
     forward(State(memory=policy.start()), Queue(start), policy, rng, effects, log.append)
     last_s = max(event.at_s for event in log if isinstance(event, JobFinished))
-    return [event for event in log if event.at_s <= last_s], effects.commands
+    commands = [command for at_s, command in effects.commands if at_s <= last_s]
+    return [event for event in log if event.at_s <= last_s], commands
 
 
 def simulated(policy: Policy[Any], happened: Sequence[Event]) -> tuple[list[Event], list[Command]]:
