@@ -81,6 +81,32 @@ def test_one_three_two_workers_end_where_one_does(stage: Maker) -> None:
     assert [change.samples for change in changes] == [64, 64 + 33 + SAMPLES + 64]
 
 
+def test_what_a_script_does_after_an_epoch_has_seen_a_batch_of_it(stage: Maker) -> None:
+    """Workers that took over between the last step and that came to it with no loss to print."""
+
+    def script(tick: Callable[[], None]) -> None:
+        with headway.attach(checkpoint_every_s=0.0) as job:
+            model = job.model(nn.Linear(6, 2))
+            optimizer = job.optimizer(torch.optim.SGD(model.parameters(), 0.1), lr_rule="hold")
+            loader = job.loader(data(64), batch_size=32)
+            for _ in job.epochs(4):
+                steps = 0
+                for inputs, labels in loader:
+                    optimizer.zero_grad()
+                    nn.functional.cross_entropy(model(inputs), labels).backward()
+                    optimizer.step()
+                    job.step()
+                    steps += 1
+                    tick()
+                assert steps, "an epoch without a batch"
+
+    job = stage()
+    assert job.run(script, 1, yield_at=2).codes == [YIELDED]
+    assert job.run(script, 2, yield_at=2).codes == [YIELDED] * 2
+    assert job.run(script, 1, yield_at=4).codes == [0], "it is complete, not stopped"
+    assert epochs_of(job) == [(epoch, 64, 1, 1) for epoch in range(4)]
+
+
 def test_more_passes_than_one_on_several_workers(stage: Maker) -> None:
     whole, split = stage("whole"), stage("split", per_gpu=4)
     assert whole.run(train).codes == [0]

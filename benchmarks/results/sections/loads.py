@@ -25,8 +25,8 @@ ASKED = {
 ABOUT = """
 `pollux` as it stands by default: p = −1, exact placement, and jobs of a kind lend each other what
 they have shown (docs/design/0016, and 0009 for what that brings; `pollux.kinds=false` is without
-it, as in the paper). At load 1 (160 jobs in 8 hours) each workload is asked for itself; at the other loads
-the mean of the workloads is, and a table below has each.
+it, as in the paper). At load 1 (160 jobs in 8 hours) each workload is asked for itself; at the
+other loads the mean of the workloads is, and a table below has each.
 """
 
 

@@ -23,7 +23,7 @@ from headway.agent.saving import Saver
 from headway.agent.stateful import AnyLoader
 from headway.agent.steering import Steering, Turn
 from headway.agent.stride import Stride
-from headway.agent.switch import movable, stop
+from headway.agent.switch import movable, planned, stop
 from headway.agent.synchronised import AnyReplica
 from headway.agent.tuner import tuner_of
 from headway.core.model.lr import LearningRateScale, steps_at_initial
@@ -45,9 +45,10 @@ class Loop:
         self.replicas: list[AnyReplica] = []
         self.meter = meter_of(context)
         self.desk = Desk(context, saver.folder)
-        self._flag = Flag(context.flag, context.orders.generation)
+        self.flag = Flag(context.flag, context.orders.generation)
         self._checkpoint_every_s = checkpoint_every_s
         self._saved_s = time.perf_counter()
+        self.stop_due = False  # all have agreed to; once the script is done with the epoch
         self.enter(context)
 
     def enter(self, context: Context) -> None:
@@ -58,7 +59,7 @@ class Loop:
         self.desk.enter(context, self.cursor.samples)
         self.meter = meter_of(context, self.meter.probe)
         self.tuner = tuner_of(context, time.perf_counter)
-        self._flag.enter(context.orders.generation)
+        self.flag.enter(context.orders.generation)
         self._pass: Pass | None = None
         self._made: list[Pass] = []  # this worker's passes of the present step
         self._stepped = False  # job.step was called in this pass
@@ -84,8 +85,6 @@ class Loop:
         if saved is not None:
             self.desk.metric = saved["metric"]
             self._look_for_better()
-
-    # what loader and optimizers ask
 
     @property
     def split(self) -> Split:
@@ -135,8 +134,7 @@ class Loop:
         """The script is done with a pass; after the last one the step is made."""
         if self._pass is None or self._stepped or self.loader is None:
             raise MisuseError("job.step(): call it once for each batch of job.loader")
-        one, stride = self._pass, self._stride
-        self._stepped = True
+        one, stride, self._stepped = self._pass, self._stride, True
         if stride.on:
             heard = stride.heard()
             if heard:
@@ -181,7 +179,7 @@ class Loop:
     def _after_step(self) -> bool:
         before, context = self.steering.course, self.context
         self._changed(before.split, self.steering.after_step(self.cursor.samples))
-        if self._until_exchange <= 0 or (context.workers == 1 and self._flag.raised()):
+        if self._until_exchange <= 0 or (context.workers == 1 and self.flag.raised()):
             self._boundary()
         if self.context.workers == 1 and not self._accumulates:
             most = min(self._until_exchange, self._flag_every)
@@ -236,7 +234,7 @@ class Loop:
 
     def _boundary(self) -> None:
         sums = [*self.meter.sums(), *self.desk.take_loss()]
-        agreed = self.exchange.agree(stop=self._flag.raised(), wish=self._wish(), sums=sums)
+        agreed = self.exchange.agree(stop=self.flag.raised(), wish=self._wish(), sums=sums)
         *norms, loss, losses = agreed.sums
         self.meter.add(norms)
         wish = agreed.wish
@@ -248,8 +246,9 @@ class Loop:
         mean = loss / losses if losses else None
         examples, self._exchanged_samples = samples - self._exchanged_samples, samples
         self._changed(old, self.steering.at_exchange(samples, chosen, mean, examples))
-        if agreed.stop:
-            stop(self, self._flag.wanted())
+        self.stop_due = agreed.stop and self.cursor.position == self._epoch_samples
+        if agreed.stop and not self.stop_due:
+            stop(self, self.flag.wanted())
         elif wish.save:
             self.save(wait=False)
         elif not self.saver.writes:
@@ -261,12 +260,14 @@ class Loop:
     def _wish(self) -> Wish:
         """What worker 0 wants next; the others are not asked."""
         split, since_s = self.steering.chosen(), time.perf_counter() - self._saved_s
+        due = since_s >= self._checkpoint_every_s and self.cursor.position != self._epoch_samples
+        leaves = self.flag.raised() and not planned(self, self.flag.wanted())
         return Wish(
             batch_size=split.batch_size,
             batch_per_gpu=split.batch_per_gpu,
             exchange_every=self.meter.steps_in(EVERY_S),
             measure_every=self.meter.wanted_every(),
-            save=since_s >= self._checkpoint_every_s and not self.saver.writes,
+            save=not self.saver.writes and (due or leaves),
         )
 
     def _look_for_better(self) -> None:

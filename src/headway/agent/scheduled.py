@@ -22,7 +22,7 @@ from headway.agent.replica import Replica
 from headway.agent.scaler import PassScaler
 from headway.agent.sharding import WholeModel, is_sharded
 from headway.agent.stateful import StatefulLoader, States, is_stateful
-from headway.agent.switch import go_on, join
+from headway.agent.switch import go_on, join, stop
 from headway.agent.synchronised import Synchronised
 from headway.agent.tracking import Run, Tracker
 from headway.core.model.lr import LrRule
@@ -177,6 +177,8 @@ class ScheduledJob:
             self._check_models()
             yield loop.cursor.epoch
             loop.next_epoch()
+            if loop.stop_due and self._more(count):
+                stop(loop, loop.flag.wanted())
 
     def _more(self, count: int) -> bool:
         """Whether there is an epoch to begin, or to end where a yield has cut it."""

@@ -85,11 +85,12 @@ def stop(walker: Walker, generation: int) -> None:
 
 def ordered(walker: Walker, generation: int) -> SwitchPlan | None:
     """A collective: the plan by which to become this generation; None: save and leave."""
-    told = walker.exchange.tell(_plan(walker, generation))
+    told = walker.exchange.tell(planned(walker, generation))
     return decode_plan(told) if told else None
 
 
-def _plan(walker: Walker, generation: int) -> bytes:
+def planned(walker: Walker, generation: int) -> bytes:
+    """The plan by which to become this generation, as worker 0 has it; empty: there is none."""
     path = walker.context.plan
     if path is None or not walker.context.first or not movable(walker):
         return b""
