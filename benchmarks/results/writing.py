@@ -26,12 +26,13 @@ def write(
     only: Sequence[str] | None,
     processes: int,
     first: Callable[[Command], int] = lambda command: 0,
+    kept: Path = KEPT,
 ) -> bool:
     """Whether all commands have an answer; ``only`` None runs nothing, and none of them all.
 
-    What has less of ``first`` is run earlier.
+    What has less of ``first`` is run earlier; answers are kept in the folder ``kept``.
     """
-    store = Store(KEPT, ROOT)
+    store = Store(kept, ROOT)
     wanted = [command for section in _chosen(sections, only) for command in section.commands]
     failed = run_missing(
         sorted(wanted, key=first),
@@ -65,8 +66,7 @@ def _text(
     return page(head, sections, results, failed)
 
 
-def versions() -> str:
+def versions(names: Sequence[str] = ("numpy", "scipy", "highspy")) -> str:
     """Of Python and of what figures depend on, for a head."""
-    names = ("numpy", "scipy", "highspy")
     packages = ", ".join(f"{name} {version(name)}" for name in names)
     return f"Python {platform.python_version()}, {packages}"

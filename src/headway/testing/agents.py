@@ -87,7 +87,7 @@ class LockedEngine:
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
-    engine: Listener
+    listener: Listener
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Agents are killed in the middle of a request; that is what the tests are about."""
@@ -105,7 +105,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path != f"/api/v1/agents/{message.job_id}":
             self.send_error(404)
             return
-        answer = encode(self.server.engine.hear(message))
+        answer = encode(self.server.listener.hear(message))
         self.send_response(200)
         self.send_header("Content-Length", str(len(answer)))
         self.end_headers()
@@ -118,7 +118,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @final
 class AgentServer:
-    """Serves ``engine.hear`` on a free loopback port; agents find it by files in a folder."""
+    """Serves ``listener.hear`` on a free loopback port; agents find it by files in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self._url_file = folder / "url"
@@ -131,10 +131,10 @@ class AgentServer:
         """What the agents must be told."""
         return {URL_FILE: str(self._url_file), TOKEN_FILE: str(self._token_file)}
 
-    def start(self, engine: Listener) -> None:
-        """Serve this engine; on another port than before."""
+    def start(self, listener: Listener) -> None:
+        """Serve this listener; on another port than before."""
         self._server = _Server(("127.0.0.1", 0), _Handler)
-        self._server.engine = engine
+        self._server.listener = listener
         self._url_file.write_text(f"http://127.0.0.1:{self._server.server_address[1]}")
         thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
         thread.start()
