@@ -11,6 +11,7 @@ few steps.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -172,6 +173,14 @@ def _joined(
     return np.sqrt(np.bincount(entry, (share * error[here]) ** 2, int(entry.max(initial=-1)) + 1))
 
 
+@lru_cache(maxsize=1024)  # a job asks for the same at every look
+def _sizes(least: int, most: int) -> Int64[IntArray, " sizes"]:
+    """Per-GPU batches in equal ratios."""
+    sizes = np.unique(np.geomspace(least, most, _TRIED).round().astype(np.int64))
+    sizes.setflags(write=False)
+    return sizes
+
+
 def _candidates(
     models: JobModels, at: Placement, measured: Measured, now: tuple[int, int] | None
 ) -> tuple[Int64[IntArray, " choices"], Int64[IntArray, " choices"]]:
@@ -180,8 +189,9 @@ def _candidates(
     And the best by the model, as long as that is all there is to go by.
     """
     least, most = int(models.min_batch_per_gpu[0]), int(models.max_batch_per_gpu[0])
-    single = np.geomspace(least, most, _TRIED).round().astype(np.int64)
-    single = np.unique(np.concatenate([single, measured.batch_per_gpu.astype(np.int64)]))
+    single = _sizes(least, most)
+    if measured.batch_per_gpu.size:
+        single = np.union1d(single, measured.batch_per_gpu.astype(np.int64))
     passes = np.arange(1, int(models.max_accum_steps[0]) + 1)
     own = [] if now is None else [now]
     if not measured.batch_per_gpu.size:

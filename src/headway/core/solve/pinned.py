@@ -10,7 +10,7 @@ import numpy as np
 
 from headway.core.solve import direct
 from headway.core.solve.fill import fill
-from headway.core.solve.milp import solve_linear, solve_mixed
+from headway.core.solve.milp import solve_linear, solve_mixed, solve_within
 from headway.core.solve.outcome import DEFAULT_BUDGET, Budget, Outcome, Status, relative_gap
 from headway.core.solve.problem import Problem
 from headway.core.solve.program import Model, build
@@ -25,6 +25,7 @@ _OPEN_SHARES = (0.1, 0.4)  # of the jobs, in one part after the other
 _LARGEST_GAP = 0.01  # of a part
 _MOST_DIRECT, _DIRECT_NODES = 4_000, 50  # columns of the direct program, and its branch and bound
 _MOST_GROUPS = 16  # of nodes that it looks at where it would be too large for all
+_LITTLE_SPARE = 0.25  # of a plan's cost over the relaxation, in units of the median cost
 _PART_NODES = 10  # of a part's branch and bound; without racks one or two do
 
 
@@ -89,8 +90,24 @@ def _by_patterns(problem: Problem, rel_gap: float, budget: Budget, exact_up_to_g
 
 
 def _exact(problem: Problem, model: Model, rel_gap: float, budget: Budget) -> Plan:
-    outcome = solve_mixed(model.program, rel_gap=rel_gap, budget=budget)
-    return _plan(problem, model, outcome)
+    """By the relaxation where that says enough; else by what it does not prove to be too dear.
+
+    Of the 974 programs of workload-6 on 64 GPUs it says enough of six in seven, and of the columns
+    of the others a quarter is left: together two fifths of what the whole programs cost.
+    """
+    root = solve_linear(model.program, budget=budget)
+    plan = _plan(problem, model, root)
+    if root.status is not Status.OPTIMAL or plan.alloc is None:
+        return _plan(problem, model, solve_mixed(model.program, rel_gap=rel_gap, budget=budget))
+    for spare in (_LITTLE_SPARE, inf):
+        if plan.gap > rel_gap and plan.status is Status.OPTIMAL:
+            spare = min(spare, plan.objective / model.scale - root.objective)
+            outcome = solve_within(model.program, root, spare, rel_gap=rel_gap, budget=budget)
+            own = _plan(problem, model, outcome)
+            plan = _better(problem, replace(plan, status=outcome.status), own.alloc, own)
+            bound = max(plan.bound, outcome.bound * model.scale)
+            plan = replace(plan, bound=min(bound, plan.objective))
+    return plan
 
 
 def _with_places(problem: Problem, plan: Plan, rel_gap: float, budget: Budget) -> Plan:
@@ -152,7 +169,9 @@ def _improved(problem: Problem, plan: Plan, part: Part, rel_gap: float, budget: 
     gap = min(rel_gap * abs(plan.objective) / cost, _LARGEST_GAP) if cost else rel_gap
     nodes = _PART_NODES if budget.branch_nodes is None else min(budget.branch_nodes, _PART_NODES)
     model = build(part.problem, exact=True, few_cuts=True)
-    own = _exact(part.problem, model, gap, replace(budget, branch_nodes=nodes))
+    budget = replace(budget, branch_nodes=nodes)
+    # At so wide a gap the relaxation first costs more than it spares.
+    own = _plan(part.problem, model, solve_mixed(model.program, rel_gap=gap, budget=budget))
     other = None if own.alloc is None else part.within(plan.alloc, own.alloc)
     return _better(problem, plan, other, own)
 
