@@ -10,13 +10,14 @@ from headway.cli.promise import promise_line
 NOON_S = datetime(2026, 3, 4, 12, 0).astimezone().timestamp()  # of the reader's clock
 
 
-def job(ended_s: float | None = None, **changed: float) -> dict[str, Any]:
+def job(ended_s: float | None = None, basis: str = "measured", **changed: float) -> dict[str, Any]:
     promise = {
         "rho_hat": 0.9,
         "egalitarian_end_s": NOON_S + 9_000.0,
         "finish_s": NOON_S + 7_500.0,
         "earliest_s": NOON_S + 6_600.0,
         "latest_s": NOON_S + 8_700.0,
+        "basis": basis,
     }
     return {"promise": promise | changed, "no_promise": None, "ended_s": ended_s}
 
@@ -47,6 +48,17 @@ def test_of_one_that_has_ended() -> None:
     ended = job(ended_s=NOON_S + 7_500.0)
     assert promise_line(ended, NOON_S + 8_000.0) == (
         "ended 14:05; its fair share promised 14:30: 0.90 of it"
+    )
+
+
+def test_a_guess_is_no_promise_yet() -> None:
+    guess = job(basis="guess")
+    assert promise_line(guess, NOON_S) == (
+        "none yet: how long it takes is not known; by a guess it ends in 2.1 h"
+    )
+    ended = job(ended_s=NOON_S + 7_500.0, basis="guess")
+    assert promise_line(ended, NOON_S + 8_000.0) == (
+        "ended 14:05; how long it takes was never known"
     )
 
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from headway.core.explain.why import FAR_S, span
+from headway.core.control.promised import Basis
+from headway.core.explain.why import FAR_S, guess, span
 
 YEARS = 1_000  # as many as FAR_S are, about
 
@@ -15,6 +16,10 @@ def promise_line(job: Mapping[str, Any], now_s: float) -> str:
     if promise is None:
         return f"none: {job['no_promise']}"
     finish_s, end_s, rho_hat = (promise[k] for k in ("finish_s", "egalitarian_end_s", "rho_hat"))
+    if promise["basis"] == Basis.GUESS:
+        if job["ended_s"] is not None:
+            return f"ended {_at(finish_s, now_s)}; how long it takes was never known"
+        return f"none yet: {guess(finish_s - now_s)}"
     end = f"{_at(end_s, now_s)}: {rho_hat:.2f} of it"
     if job["ended_s"] is not None:
         return f"ended {_at(finish_s, now_s)}; its fair share promised {end}"

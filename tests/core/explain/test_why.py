@@ -131,6 +131,27 @@ def test_a_promise_whose_time_is_past_is_told_so() -> None:
     )
 
 
+GUESS = {**PROMISE, "guess": 1.0}
+
+
+def test_a_guess_is_said_to_be_one() -> None:
+    """It was said like knowledge: "It ends in about 60 min" of a job that had told nothing."""
+    started = reason(ReasonCode.STARTED, 0, 1, **GUESS)
+    assert figures(started) == [("guessed_finish_s", "90 min")]
+    assert explain(told(started), 1, 1_600.0) == (
+        "It held nothing and was given 1 GPU. It has no promise yet: how long it takes is not "
+        "known; by a guess it ends in 80 min."
+    )
+    assert explain(told(started), 1, 1e5).endswith("by a guess it ends now.")
+    known = reason(ReasonCode.STARTED, 0, 1, **PROMISE, guess=0.0)
+    assert figures(known) == figures(reason(ReasonCode.STARTED, 0, 1, **PROMISE))
+
+
+def test_the_end_of_a_job_that_was_only_guessed_at_is_only_the_end() -> None:
+    ended = told(reason(ReasonCode.KEPT, 1, 1, **GUESS), Phase.FINISHED, ended_s=4_600.0)
+    assert explain(ended, 0, 9_000.0) == "It finished after 60 min and holds nothing."
+
+
 def test_before_any_decision() -> None:
     said = explain(told(None, Phase.QUEUED), 0, 1_000.0)
     assert said == "No decision has been made about it yet; it holds nothing."

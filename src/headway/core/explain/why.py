@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from headway.core.control.lifecycle import Phase
-from headway.core.control.promised import Promised
+from headway.core.control.promised import Basis, Promised
 from headway.core.explain.promise import Standing, Told, standing
 from headway.core.policy.needs import RESOURCES, Needs, asked, in_words
 from headway.core.types import Reason, ReasonCode
@@ -36,7 +36,8 @@ LABELS: Mapping[str, str] = MappingProxyType(  # of numbers in a sentence; the o
         "weight": "weight against the mean job",
     }
 )
-PROMISE = frozenset({"rho_hat", "egalitarian_s", "finish_s", "finish_error_s"})
+GUESSED = "guessed_finish_s"  # all that a guess has to say of a promise
+PROMISE = frozenset({"rho_hat", "egalitarian_s", "finish_s", "finish_error_s", "guess"})
 BESIDE = frozenset(  # told in the sentence itself
     {
         "gpus_with_these",
@@ -61,6 +62,11 @@ def explain(told: Told, gpus: int, now_s: float) -> str:
 def figures(reason: Reason) -> list[tuple[str, str]]:
     """Name and value of the numbers of a reason but for sizes; before and after are one."""
     numbers, shown = dict(reason.numbers), []
+    promised = Promised.of(reason)
+    if promised is not None and promised.basis is Basis.GUESS:
+        shown = [(GUESSED, span(promised.finish_s))]
+        numbers = {name: value for name, value in numbers.items() if name not in PROMISE}
+    numbers.pop("guess", None)
     for name, value in numbers.items():
         what, _, side = name.rpartition("_")
         if what == "gpus" or side == "before":  # before goes with after
@@ -86,6 +92,12 @@ def span(seconds: float) -> str:
     return f"{max(seconds, 0.0):.0f} s"
 
 
+def guess(left_s: float) -> str:
+    """What there is to say in place of a promise."""
+    when = f"in {span(left_s)}" if left_s > 0 else "now"
+    return f"how long it takes is not known; by a guess it ends {when}"
+
+
 def _cause(reason: Reason, gpus: int) -> str:
     numbers = dict(reason.numbers)
     if numbers.get("gpus_after") and not gpus:
@@ -100,7 +112,7 @@ def _cause(reason: Reason, gpus: int) -> str:
             "each": _each(numbers),
         }
     )
-    hidden = BESIDE | (PROMISE if Promised.of(reason) is not None else frozenset[str]())
+    hidden = BESIDE | (PROMISE if Promised.of(reason) is not None else frozenset[str]()) | {GUESSED}
     shown = [f"{LABELS.get(name, name)} {v}" for name, v in figures(reason) if name not in hidden]
     return f"{sentence} ({', '.join(shown)})" if shown else sentence
 
@@ -118,6 +130,8 @@ def _gpus(count: float) -> str:
 def _promise(promise: Standing | str, now_s: float) -> str:
     if isinstance(promise, str):
         return f"It has no promise: {promise}"
+    if promise.basis is Basis.GUESS:
+        return f"It has no promise yet: {guess(promise.finish_s - now_s)}"
     early_s, late_s = promise.earliest_s - now_s, promise.latest_s - now_s
     left_s = promise.egalitarian_end_s - now_s
     fair = f"promises {span(left_s)}" if left_s >= 0 else f"promised {span(-left_s)} ago"
@@ -130,7 +144,7 @@ def _promise(promise: Standing | str, now_s: float) -> str:
 
 def _end(told: Told, age_s: float, promise: Standing | str) -> str:
     how = {Phase.FINISHED: "finished", Phase.FAILED: "failed"}.get(told.phase, "was cancelled")
-    if isinstance(promise, str):
+    if isinstance(promise, str) or promise.basis is Basis.GUESS:
         return f"It {how} after {span(age_s)} and holds nothing."
     fair_s = promise.egalitarian_end_s - told.submitted_s
     return (

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from pydantic import BaseModel, Field
 
+from headway.core.control.promised import Basis
 from headway.core.explain.promise import Told, standing
 from headway.core.explain.why import explain
 from headway.core.types import NOTHING, Allocation, work_examples
@@ -33,6 +34,10 @@ class PromiseView(BaseModel):
         description="with the former, around 95 of 100 ends, by earlier promises"
     )
     decided_s: float = Field(description="when this was predicted")
+    basis: Basis = Field(
+        description="guess until the job, or its kind, has reported how long it takes; then "
+        "measured"
+    )
 
 
 class HistoryView(BaseModel):
