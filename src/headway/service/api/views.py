@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from pydantic import BaseModel, Field
 
+from headway.core.control.lifecycle import Phase
 from headway.core.control.promised import Basis
 from headway.core.explain.promise import Told, standing
 from headway.core.explain.why import explain
@@ -66,8 +67,12 @@ class JobSummary(BaseModel):
     allocation: dict[str, int] = Field(description="GPUs by node", examples=[{"localhost": 2}])
     batch_mode: str
     batch_size: int | None = Field(description="as last reported, in examples")
-    progress_examples: float | None = Field(description="scale-invariant examples done")
-    progress_share: float | None = Field(description="of the declared work, if it was declared")
+    progress_examples: float | None = Field(
+        description="scale-invariant examples done, as last reported"
+    )
+    progress_share: float | None = Field(
+        description="of the work as its loop says or its owner declared; 1 once it has finished"
+    )
     restarts: int
     submitted_s: float = Field(description="seconds since the epoch")
     started_s: float | None
@@ -163,7 +168,7 @@ def _summary(record: JobRecord, now_s: float) -> dict[str, Any]:
         "batch_mode": str(spec.batch.mode),
         "batch_size": None if report is None else report.batch_size,
         "progress_examples": done,
-        "progress_share": _share(done, work_examples(spec, report)),
+        "progress_share": _share(record, done, work_examples(spec, report)),
         "restarts": job.restarts,
         "submitted_s": spec.submitted_s,
         "started_s": job.first_started_s,
@@ -177,5 +182,8 @@ def _held(record: JobRecord) -> Allocation:
     return NOTHING if record.phase.ended else record.job.allocation
 
 
-def _share(done: float | None, work: float | None) -> float | None:
+def _share(record: JobRecord, done: float | None, work: float | None) -> float | None:
+    """The last report of a job comes before its end: what has finished is done."""
+    if record.phase is Phase.FINISHED:
+        return 1.0
     return None if done is None or work is None else min(done / work, 1.0)
