@@ -43,7 +43,7 @@ def lines(event: Event, stories: Stories, start_s: float) -> Iterator[str]:
                 before, after = story.gpus[-2], story.gpus[-1]
                 why = why_size(reasons.get(change.job_id))
                 yield f"{at}  {story.name}: {before} → {after} GPUs  {why}".rstrip()
-        case BatchChanged(change=change) if change.old_batch_size != change.new_batch_size:
+        case BatchChanged(change=change) if change.resizes:
             name = stories.by_job[event.job_id].name
             sizes = f"{change.old_batch_size} → {change.new_batch_size}"
             yield f"{at}  {name}: batch {sizes}  {why_batch(change)}"
