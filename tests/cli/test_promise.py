@@ -19,7 +19,8 @@ def job(ended_s: float | None = None, basis: str = "measured", **changed: float)
         "latest_s": NOON_S + 8_700.0,
         "basis": basis,
     }
-    return {"promise": promise | changed, "no_promise": None, "ended_s": ended_s}
+    ended = {"submitted_s": NOON_S - 60.0, "ended_s": ended_s}
+    return {"promise": promise | changed, "no_promise": None, **ended}
 
 
 def test_of_a_job_that_runs_with_its_interval() -> None:
@@ -49,6 +50,17 @@ def test_of_one_that_has_ended() -> None:
     assert promise_line(ended, NOON_S + 8_000.0) == (
         "ended 14:05; its fair share promised 14:30: 0.90 of it"
     )
+
+
+def test_of_one_that_takes_minutes_with_seconds() -> None:
+    """A job that ran for 15 s ended at 11:02, and its fair share had promised 11:02."""
+    soon = job(finish_s=NOON_S + 95.0, earliest_s=NOON_S + 50.0, latest_s=NOON_S + 200.0)
+    assert promise_line(soon, NOON_S) == (
+        "ends about 12:01:35 (12:00:50 to 12:03:20), in 95 s; "
+        "its fair share promises 14:30:00: 0.90 of it"
+    )
+    ended = job(ended_s=NOON_S + 95.0, finish_s=NOON_S + 95.0)
+    assert promise_line(ended, NOON_S + 8_000.0).startswith("ended 12:01:35; its fair share")
 
 
 def test_a_guess_is_no_promise_yet() -> None:

@@ -11,6 +11,7 @@ import click
 from headway.cli.client import Client, service_options
 from headway.cli.output import print_json, print_table
 from headway.core.errors import InvalidInputError
+from headway.core.words import counted, number
 
 FOLLOW_S = 0.5  # between two looks at a log
 COLUMNS = ("job", "phase", "reason", "gpus", "of", "batch", "done", "restarts", "age")
@@ -153,9 +154,9 @@ def _row(job: Fields) -> tuple[str, ...]:
 
 def _beside(spec: Fields) -> list[tuple[str, str]]:
     """What it needs beside each GPU; nothing where it did not say."""
-    units = {"cpus_per_gpu": "CPUs", "memory_gb_per_gpu": "GB of memory"}
-    needs = [f"{spec[name]:g} {unit}" for name, unit in units.items() if spec.get(name)]
-    return [("per gpu", ", ".join(needs))] if needs else []
+    units = {"cpus_per_gpu": "CPU", "memory_gb_per_gpu": "GB"}
+    needs = [counted(spec[name], unit) for name, unit in units.items() if spec.get(name)]
+    return [("per gpu", " and ".join(needs))] if needs else []
 
 
 def _facts(job: Fields) -> list[tuple[str, str]]:
@@ -224,7 +225,7 @@ def _epoch_read(entry: Fields) -> str | None:
 
 def _happened(entry: Fields) -> str:
     held: int | None = entry["gpus"]
-    gpus = None if held is None else f"{held} GPU" + "s" * (held != 1)
+    gpus = None if held is None else counted(held, "GPU")
     batch = None if entry["batch_size"] is None else f"batch {entry['batch_size']}"
     return ", ".join(filter(None, (gpus, batch, entry["message"])))
 
@@ -241,9 +242,7 @@ def _done(job: Fields) -> str:
 
 
 def _number(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.3g}"
+    return "-" if value is None else number(value)
 
 
 def _duration(seconds: float) -> str:

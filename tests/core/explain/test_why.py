@@ -6,7 +6,7 @@ import pytest
 
 from headway.core.control.lifecycle import Phase
 from headway.core.explain.promise import Told
-from headway.core.explain.why import explain, figures, span
+from headway.core.explain.why import explain, figures
 from headway.core.ids import JobId
 from headway.core.types import Reason, ReasonCode
 
@@ -172,22 +172,6 @@ def test_before_any_decision() -> None:
 def test_an_end_is_told_with_what_was_promised(phase: Phase, said: str) -> None:
     kept = reason(ReasonCode.KEPT, 2, 2, **PROMISE)
     assert explain(told(kept, phase, ended_s=4_600.0), 0, 9_000.0) == said
-
-
-@pytest.mark.parametrize(
-    ("seconds", "said"),
-    [
-        (-5.0, "0 s"),
-        (119.0, "119 s"),
-        (120.0, "2 min"),
-        (7_199.0, "120 min"),
-        (7_200.0, "2.0 h"),
-        (36_000.0, "10 h"),
-        (2.5 * 86_400.0, "2.5 d"),
-    ],
-)
-def test_durations_are_said_as_people_do(seconds: float, said: str) -> None:
-    assert span(seconds) == said
 
 
 def test_every_code_has_its_sentence() -> None:

@@ -8,6 +8,7 @@ from headway.core.control.promised import Basis, Promised
 from headway.core.explain.promise import Standing, Told, standing
 from headway.core.policy.needs import RESOURCES, Needs, asked, in_words
 from headway.core.types import Reason, ReasonCode
+from headway.core.words import counted, number, span
 
 SENTENCES: Mapping[ReasonCode, str] = MappingProxyType(
     {
@@ -31,13 +32,14 @@ LABELS: Mapping[str, str] = MappingProxyType(  # of numbers in a sentence; the o
     {
         "speedup": "speedup over a fair share",
         "attained_gpu_s": "GPU-seconds used",
-        "remaining_s": "seconds of run time alone left",
+        "remaining_s": "run time alone left",
         "rho_hat": "predicted time over that in an equal share",
         "weight": "weight against the mean job",
     }
 )
 GUESSED = "guessed_finish_s"  # all that a guess has to say of a promise
 PROMISE = frozenset({"rho_hat", "egalitarian_s", "finish_s", "finish_error_s", "guess"})
+SPANS = frozenset({"egalitarian_s", "finish_s", "finish_error_s", "remaining_s"})
 BESIDE = frozenset(  # told in the sentence itself
     {
         "gpus_with_these",
@@ -45,8 +47,6 @@ BESIDE = frozenset(  # told in the sentence itself
         *(f"{one.of_node}_{what}" for one in RESOURCES for what in ("needed", "free")),
     }
 )
-FAR_S = 1_000 * 365.25 * 86_400.0  # beyond that nobody wants to know when
-UNITS = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"))
 
 
 def explain(told: Told, gpus: int, now_s: float) -> str:
@@ -72,24 +72,13 @@ def figures(reason: Reason) -> list[tuple[str, str]]:
         if what == "gpus" or side == "before":  # before goes with after
             continue
         before = numbers.get(f"{what}_before") if side == "after" else None
-        if name in PROMISE and name.endswith("_s"):
+        if name in SPANS:
             shown.append((name, span(value)))
         elif before is None:
-            shown.append((name, f"{value:.3g}"))
+            shown.append((name, number(value)))
         else:
-            shown.append((what, f"{before:.3g} → {value:.3g}"))
+            shown.append((what, f"{number(before)} → {number(value)}"))
     return shown
-
-
-def span(seconds: float) -> str:
-    """A duration as people say it: 35 min, 2.5 h."""
-    if seconds > FAR_S:
-        return "over 1,000 years"
-    for unit_s, name in UNITS:
-        if seconds >= 2 * unit_s:
-            count = seconds / unit_s
-            return f"{count:.0f} {name}" if count >= 10 or name == "min" else f"{count:.1f} {name}"
-    return f"{max(seconds, 0.0):.0f} s"
 
 
 def guess(left_s: float) -> str:
@@ -106,9 +95,9 @@ def _cause(reason: Reason, gpus: int) -> str:
         {
             **dict.fromkeys(BESIDE, 0.0),
             **numbers,
-            "before": _gpus(numbers.get("gpus_before", gpus)),
-            "after": _gpus(numbers.get("gpus_after", gpus)),
-            "needed": _gpus(numbers.get("gpus_needed", 0)),
+            "before": counted(numbers.get("gpus_before", gpus), "GPU"),
+            "after": counted(numbers.get("gpus_after", gpus), "GPU"),
+            "needed": counted(numbers.get("gpus_needed", 0), "GPU"),
             "each": _each(numbers),
         }
     )
@@ -121,10 +110,6 @@ def _each(numbers: Mapping[str, float]) -> str:
     """What a job that is too large asks for beside each GPU, where that is what is missing."""
     asks = Needs(**{one.of_job: numbers.get(one.of_job, 0.0) for one in RESOURCES})
     return f" with {in_words(asks)}" if any(asked(asks)) else ""
-
-
-def _gpus(count: float) -> str:
-    return f"{count:.0f} GPU{'s' * (count != 1)}"
 
 
 def _promise(promise: Standing | str, now_s: float) -> str:
