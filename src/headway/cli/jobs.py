@@ -138,7 +138,6 @@ def _all_read(part: Fields) -> bool:
 
 
 def _row(job: Fields) -> tuple[str, ...]:
-    until_s = job["ended_s"] or time.time()
     return (
         job["job_id"],
         job["phase"],
@@ -148,7 +147,7 @@ def _row(job: Fields) -> tuple[str, ...]:
         _number(job["batch_size"]),
         _done(job),
         str(job["restarts"]),
-        _duration(until_s - job["submitted_s"]),
+        _duration(job["age_s"]),
     )
 
 
@@ -160,7 +159,8 @@ def _beside(spec: Fields) -> list[tuple[str, str]]:
 
 
 def _facts(job: Fields) -> list[tuple[str, str]]:
-    from headway.cli.promise import promise_line  # with NumPy; the other commands do without
+    # with NumPy; the other commands do without
+    from headway.cli.promise import promise_line, why_line
 
     held = ", ".join(f"{gpus} on {node}" for node, gpus in job["allocation"].items())
     facts = [
@@ -175,10 +175,9 @@ def _facts(job: Fields) -> list[tuple[str, str]]:
         ("started", _clock(job["started_s"])),
         ("ended", _clock(job["ended_s"])),
     ]
-    facts.append(("promise", promise_line(job, time.time())))
+    facts.append(("promise", promise_line(job)))
     if job["why"]:
-        numbers = ", ".join(f"{k} {_number(v)}" for k, v in job["why"]["numbers"].items())
-        facts.append(("why", f"{job['why']['code']} {numbers}".strip()))
+        facts.append(("why", why_line(job)))
     if job["report"]:
         doubt = "" if job["report"].get("noise_scale_reliable", True) else " (not reliable)"
         facts.append(("noise", _number(job["report"]["noise_scale"]) + doubt))

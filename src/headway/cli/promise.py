@@ -1,4 +1,4 @@
-"""A job's promise in one line, with times of the reader's clock."""
+"""A job's promise, and why it holds what it holds, in a line each; times by the reader's clock."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -6,16 +6,18 @@ from functools import partial
 from typing import Any
 
 from headway.core.control.promised import Basis
-from headway.core.explain.why import guess
+from headway.core.explain.why import guess, unpromised
+from headway.core.ids import JobId
+from headway.core.types import Reason, ReasonCode
 from headway.core.words import FAR_S, span
 
 SOON_S = 3_600.0  # of a job that takes less a minute is too coarse
 YEARS = 1_000  # as many as FAR_S are, about
 
 
-def promise_line(job: Mapping[str, Any], now_s: float) -> str:
+def promise_line(job: Mapping[str, Any]) -> str:
     """As in: ends about 14:05 (13:50 to 14:25); its fair share promises 14:30: 0.90 of it."""
-    promise = job["promise"]
+    promise, now_s = job["promise"], job["now_s"]
     if promise is None:
         return f"none: {job['no_promise']}"
     finish_s, end_s, rho_hat = (promise[k] for k in ("finish_s", "egalitarian_end_s", "rho_hat"))
@@ -38,6 +40,17 @@ def promise_line(job: Mapping[str, Any], now_s: float) -> str:
         f"ends about {at(finish_s)} ({between}), in {span(finish_s - now_s)}; "
         f"its fair share {tense} {end}"
     )
+
+
+def why_line(job: Mapping[str, Any]) -> str:
+    """As in: Grew: speedup 1 → 1.63."""
+    code, numbers = job["why"]["code"], job["why"]["numbers"]
+    if job["ended_s"] is not None:  # it says how the job ended
+        return str(code)
+    known = tuple((name, value) for name, value in numbers.items() if value is not None)
+    reason = Reason(job_id=JobId(job["job_id"]), code=ReasonCode(code), numbers=known)
+    shown = ", ".join(f"{name} {value}" for name, value in unpromised(reason))
+    return f"{code}: {shown}" if shown else str(code)
 
 
 def _at(at_s: float, *, now_s: float, seconds: bool) -> str:

@@ -42,7 +42,6 @@ PROMISE = frozenset({"rho_hat", "egalitarian_s", "finish_s", "finish_error_s", "
 SPANS = frozenset({"egalitarian_s", "finish_s", "finish_error_s", "remaining_s"})
 BESIDE = frozenset(  # told in the sentence itself
     {
-        "gpus_with_these",
         *(one.of_job for one in RESOURCES),
         *(f"{one.of_node}_{what}" for one in RESOURCES for what in ("needed", "free")),
     }
@@ -69,7 +68,7 @@ def figures(reason: Reason) -> list[tuple[str, str]]:
     numbers.pop("guess", None)
     for name, value in numbers.items():
         what, _, side = name.rpartition("_")
-        if what == "gpus" or side == "before":  # before goes with after
+        if side == "before" or name == "gpus_after":  # before goes with after
             continue
         before = numbers.get(f"{what}_before") if side == "after" else None
         if name in SPANS:
@@ -79,6 +78,13 @@ def figures(reason: Reason) -> list[tuple[str, str]]:
         else:
             shown.append((what, f"{number(before)} → {number(value)}"))
     return shown
+
+
+def unpromised(reason: Reason) -> list[tuple[str, str]]:
+    """The same but for a promise: that is told by itself, as it stands now."""
+    if Promised.of(reason) is None:
+        return figures(reason)
+    return [(name, value) for name, value in figures(reason) if name not in {*PROMISE, GUESSED}]
 
 
 def guess(left_s: float) -> str:
@@ -101,8 +107,11 @@ def _cause(reason: Reason, gpus: int) -> str:
             "each": _each(numbers),
         }
     )
-    hidden = BESIDE | (PROMISE if Promised.of(reason) is not None else frozenset[str]()) | {GUESSED}
-    shown = [f"{LABELS.get(name, name)} {v}" for name, v in figures(reason) if name not in hidden]
+    shown = [
+        f"{LABELS.get(name, name)} {value}"
+        for name, value in unpromised(reason)
+        if name not in BESIDE and not name.startswith("gpus_")
+    ]
     return f"{sentence} ({', '.join(shown)})" if shown else sentence
 
 

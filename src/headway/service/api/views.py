@@ -77,6 +77,7 @@ class JobSummary(BaseModel):
     submitted_s: float = Field(description="seconds since the epoch")
     started_s: float | None
     ended_s: float | None
+    age_s: float = Field(description="from submission to its end, or to now")
     attained_gpu_s: float = Field(description="GPU-seconds held so far")
     message: str = Field(description="why it failed")
 
@@ -84,6 +85,7 @@ class JobSummary(BaseModel):
 class JobDetail(JobSummary):
     """All there is to show of a job."""
 
+    now_s: float = Field(description="when all this is so, by the clock of the service")
     spec: dict[str, Any] = Field(description="as it was submitted, defaults filled in")
     report: dict[str, Any] | None = Field(description="what its agent said last")
     why: ReasonView | None
@@ -111,6 +113,7 @@ def detail(record: JobRecord, told: Told, now_s: float) -> JobDetail:
     promise = standing(told, now_s)
     return JobDetail(
         **_summary(record, now_s),
+        now_s=now_s,
         spec=builtins(record.job.spec),
         report=None if record.report is None else builtins(record.report),
         why=_why(record),
@@ -173,6 +176,7 @@ def _summary(record: JobRecord, now_s: float) -> dict[str, Any]:
         "submitted_s": spec.submitted_s,
         "started_s": job.first_started_s,
         "ended_s": record.ended_s,
+        "age_s": (now_s if record.ended_s is None else record.ended_s) - spec.submitted_s,
         "attained_gpu_s": job.attained_gpu_s if record.phase.ended else job.attained_at(now_s),
         "message": record.message,
     }
