@@ -70,7 +70,7 @@ def explain_command(job: str, url: str | None, state: str | None, as_json: bool)
     """Say why a job holds what it holds, and what it is promised."""
     answer = Client.find(url=url, state=state).get(f"/api/v1/jobs/{job}")
     if as_json:
-        told = ("job_id", "phase", "gpus", "explanation", "why", "promise", "no_promise")
+        told = ("job_id", "phase", "gpus", "explanation", "why", "more", "promise", "no_promise")
         print_json({key: answer[key] for key in told})
     else:
         click.echo(answer["explanation"])

@@ -74,6 +74,23 @@ def test_a_promise_from_submission_to_the_end_and_over_a_restart(tmp_path: Path)
         assert ended["explanation"].startswith("It finished after ")
 
 
+def test_what_more_gpus_would_be_worth_is_said_once_it_has_reported(tmp_path: Path) -> None:
+    """``headway explain`` said what a job holds, and never why it was no more."""
+    with running(tmp_path, *SERVICE, "headway") as service:
+        for name in ("one", "other"):
+            submit(service.client, name, gpus="1-4", batch=32, preemptible=True)
+        job = shown(service.client, "other", lambda job: job["phase"] == "running")
+        assert (job["gpus"], job["more"]) == (1, None)
+        say(service.client, "other", AgentPhase.RUNNING, 1, 10.0)
+        job = shown(service.client, "other", lambda job: known(job) and job["more"])
+        times = (0.1 + 0.01 * 32) / (0.1 + 0.01 * 16)  # synchronising costs nothing, passes do
+        assert job["more"] == {"gpus": 2, "times": pytest.approx(times), "tried": False}
+        assert (
+            f"GPU that it held. 2 GPUs would make it {times:.2f} times as fast by its model, where "
+            "it was never tried. It ends in about " in job["explanation"]
+        )
+
+
 def known(job: Any) -> bool:
     """Whether its agent's report has reached a decision: before, its length is a guess."""
     return job["promise"] is not None and bool(job["promise"]["basis"] == "measured")

@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 from headway.core.control.lifecycle import Phase
 from headway.core.control.promised import Basis, Promised
+from headway.core.explain.more import More
 from headway.core.explain.promise import Standing, Told, standing
 from headway.core.policy.needs import RESOURCES, Needs, asked, in_words
 from headway.core.types import Reason, ReasonCode
@@ -48,14 +49,15 @@ BESIDE = frozenset(  # told in the sentence itself
 )
 
 
-def explain(told: Told, gpus: int, now_s: float) -> str:
-    """Why a job holds so many GPUs now, and what it is promised."""
+def explain(told: Told, gpus: int, now_s: float, more: More | str = "") -> str:
+    """Why a job holds so many GPUs now, what more would be worth, and what it is promised."""
     promise = standing(told, now_s)
     if told.ended_s is not None:
         return _end(told, told.ended_s - told.submitted_s, promise)
     if told.reason is None:
         return "No decision has been made about it yet; it holds nothing."
-    return f"{_cause(told.reason, gpus)}. {_promise(promise, now_s)}."
+    said = (_cause(told.reason, gpus), str(more), _promise(promise, now_s))
+    return " ".join(f"{sentence}." for sentence in said if sentence)
 
 
 def figures(reason: Reason) -> list[tuple[str, str]]:

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field
 
 from headway.core.control.events import Event, JobCancelled, JobSubmitted
+from headway.core.explain.more import more
 from headway.core.ids import JobId
 from headway.core.types import Node, total_gpus
 from headway.core.words import counted
@@ -64,7 +65,9 @@ def submit(
 def _detail(here: Desk, job_id: str, now_s: float) -> JobDetail:
     record = here.job(job_id)
     told = record.told(here.settings.policy, here.runner.board.factors)
-    return views.detail(record, told, now_s)
+    ended, nodes = record.phase.ended, here.runner.state.nodes
+    worth = "" if ended else more(record.job.view(now_s), nodes, here.traits)
+    return views.detail(record, told, now_s, worth)
 
 
 def _dry(request: JobRequest, here: Desk, nodes: Sequence[Node]) -> Dry:

@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 
 from headway.core.control.lifecycle import Phase
 from headway.core.control.promised import Basis
+from headway.core.explain.more import More
 from headway.core.explain.promise import Told, standing
 from headway.core.explain.why import explain
 from headway.core.types import NOTHING, Allocation, work_examples
@@ -39,6 +40,14 @@ class PromiseView(BaseModel):
         description="guess until the job, or its kind, has reported how long it takes; then "
         "measured"
     )
+
+
+class MoreView(BaseModel):
+    """What more GPUs would be worth, by the model of a job's speed."""
+
+    gpus: int
+    times: float = Field(description="its progress a second over that on what it holds")
+    tried: bool = Field(description="whether it ever held so many")
 
 
 class HistoryView(BaseModel):
@@ -91,6 +100,9 @@ class JobDetail(JobSummary):
     why: ReasonView | None
     promise: PromiseView | None
     no_promise: str | None = Field(description="why there is no promise")
+    more: MoreView | None = Field(
+        description="what more GPUs would be worth; null where it is not known, or there is no more"
+    )
     explanation: str = Field(description="why it holds what it holds, in a sentence or two")
     history: list[HistoryView]
 
@@ -108,7 +120,7 @@ def summary(record: JobRecord, now_s: float) -> JobSummary:
     return JobSummary(**_summary(record, now_s))
 
 
-def detail(record: JobRecord, told: Told, now_s: float) -> JobDetail:
+def detail(record: JobRecord, told: Told, now_s: float, more: More | str = "") -> JobDetail:
     """All there is to show of a job."""
     promise = standing(told, now_s)
     return JobDetail(
@@ -119,7 +131,8 @@ def detail(record: JobRecord, told: Told, now_s: float) -> JobDetail:
         why=_why(record),
         promise=None if isinstance(promise, str) else PromiseView(**builtins(promise)),
         no_promise=promise if isinstance(promise, str) else None,
-        explanation=explain(told, _held(record).gpus, now_s),
+        more=None if isinstance(more, str) else MoreView(**builtins(more)),
+        explanation=explain(told, _held(record).gpus, now_s, more),
         history=[HistoryView(**builtins(entry)) for entry in record.history],
     )
 
