@@ -75,8 +75,7 @@ def told(
                 memory_gb_per_gpu=64.0,
             ),
             0,
-            "It needs 2 GPUs with 16 CPUs and 64 GB each, more than the cluster has of any one "
-            "type.",
+            "It needs 2 GPUs with 16 CPUs and 64 GB each, and the cluster has room for 1 of these.",
         ),
         (
             reason(ReasonCode.NO_CPUS, 0, 0, cpus_needed=8.0, cpus_free=2.0),

@@ -84,7 +84,12 @@ def test_what_more_gpus_would_be_worth_is_said_once_it_has_reported(tmp_path: Pa
         say(service.client, "other", AgentPhase.RUNNING, 1, 10.0)
         job = shown(service.client, "other", lambda job: known(job) and job["more"])
         times = (0.1 + 0.01 * 32) / (0.1 + 0.01 * 16)  # synchronising costs nothing, passes do
-        assert job["more"] == {"gpus": 2, "times": pytest.approx(times), "tried": False}
+        assert job["more"] == {
+            "gpus": 2,
+            "times": pytest.approx(times),
+            "tried": False,
+            "short": "",
+        }
         assert (
             f"GPU that it held. 2 GPUs would make it {times:.2f} times as fast by its model, where "
             "it was never tried. It ends in about " in job["explanation"]

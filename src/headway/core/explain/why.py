@@ -25,7 +25,7 @@ SENTENCES: Mapping[ReasonCode, str] = MappingProxyType(
         ReasonCode.NO_MEMORY: "It waits for memory: it needs {memory_gb_needed:g} GB beside its "
         "GPUs, and nodes with free GPUs have {memory_gb_free:g} GB",
         ReasonCode.BEHIND: "It would fit, but a job before it does not, and the order is kept",
-        ReasonCode.TOO_LARGE: "It needs {needed}{each}, more than the cluster has of any one type",
+        ReasonCode.TOO_LARGE: "It needs {needed}{limit}",
     }
 )
 LOST = "The GPUs that it held were lost or given back, and the next decision is due"
@@ -106,7 +106,7 @@ def _cause(reason: Reason, gpus: int) -> str:
             "before": counted(numbers.get("gpus_before", gpus), "GPU"),
             "after": counted(numbers.get("gpus_after", gpus), "GPU"),
             "needed": counted(numbers.get("gpus_needed", 0), "GPU"),
-            "each": _each(numbers),
+            "limit": _limit(numbers),
         }
     )
     shown = [
@@ -117,10 +117,13 @@ def _cause(reason: Reason, gpus: int) -> str:
     return f"{sentence} ({', '.join(shown)})" if shown else sentence
 
 
-def _each(numbers: Mapping[str, float]) -> str:
-    """What a job that is too large asks for beside each GPU, where that is what is missing."""
+def _limit(numbers: Mapping[str, float]) -> str:
+    """What a job that is too large has too little of: GPUs, or what goes with each."""
     asks = Needs(**{one.of_job: numbers.get(one.of_job, 0.0) for one in RESOURCES})
-    return f" with {in_words(asks)}" if any(asked(asks)) else ""
+    if not any(asked(asks)):
+        return ", more than the cluster has of any one type"
+    room = f"{numbers.get('gpus_with_these', 0.0):.0f}"
+    return f" with {in_words(asks)}, and the cluster has room for {room} of these"
 
 
 def _promise(promise: Standing | str, now_s: float) -> str:

@@ -65,8 +65,9 @@ def submit(
 def _detail(here: Desk, job_id: str, now_s: float) -> JobDetail:
     record = here.job(job_id)
     told = record.told(here.settings.policy, here.runner.board.factors)
-    ended, nodes = record.phase.ended, here.runner.state.nodes
-    worth = "" if ended else more(record.job.view(now_s), nodes, here.traits)
+    now = here.runner.state.snapshot()
+    active = (job for job in now.jobs if job.spec.job_id == job_id)
+    worth = next((more(job, now, here.traits) for job in active), "")
     return views.detail(record, told, now_s, worth)
 
 

@@ -48,6 +48,7 @@ class MoreView(BaseModel):
     gpus: int
     times: float = Field(description="its progress a second over that on what it holds")
     tried: bool = Field(description="whether it ever held so many")
+    short: str = Field(description="what is short beside GPUs that are free, in words")
 
 
 class HistoryView(BaseModel):
