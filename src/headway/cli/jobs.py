@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from headway.cli.client import Client, service_options
+from headway.cli.client import Client, Connect, service_options
 from headway.cli.output import print_json, print_table
 from headway.core.errors import InvalidInputError
 from headway.core.words import counted, number
@@ -36,9 +36,9 @@ JOB = JobName()
 @click.command("jobs")
 @click.option("-a", "--all", "ended", is_flag=True, help="Those that have ended too.")
 @service_options
-def jobs_command(ended: bool, url: str | None, state: str | None, as_json: bool) -> None:
+def jobs_command(ended: bool, connect: Connect, as_json: bool) -> None:
     """List jobs: where they are, what they hold, and why."""
-    answer = Client.find(url=url, state=state).get("/api/v1/jobs", ended="true" if ended else None)
+    answer = connect().get("/api/v1/jobs", ended="true" if ended else None)
     if as_json:
         print_json(answer)
     elif answer["jobs"]:
@@ -50,9 +50,9 @@ def jobs_command(ended: bool, url: str | None, state: str | None, as_json: bool)
 @click.command("show")
 @click.argument("job", type=JOB)
 @service_options
-def show_command(job: str, url: str | None, state: str | None, as_json: bool) -> None:
+def show_command(job: str, connect: Connect, as_json: bool) -> None:
     """Show one job in full: what it holds, why, how far it is, when it ends, how it came there."""
-    answer = Client.find(url=url, state=state).get(f"/api/v1/jobs/{job}")
+    answer = connect().get(f"/api/v1/jobs/{job}")
     if as_json:
         print_json(answer)
         return
@@ -66,9 +66,9 @@ def show_command(job: str, url: str | None, state: str | None, as_json: bool) ->
 @click.command("explain")
 @click.argument("job", type=JOB)
 @service_options
-def explain_command(job: str, url: str | None, state: str | None, as_json: bool) -> None:
+def explain_command(job: str, connect: Connect, as_json: bool) -> None:
     """Say why a job holds what it holds, and what it is promised."""
-    answer = Client.find(url=url, state=state).get(f"/api/v1/jobs/{job}")
+    answer = connect().get(f"/api/v1/jobs/{job}")
     if as_json:
         told = ("job_id", "phase", "gpus", "explanation", "why", "more", "promise", "no_promise")
         print_json({key: answer[key] for key in told})
@@ -81,11 +81,9 @@ def explain_command(job: str, url: str | None, state: str | None, as_json: bool)
 @click.option("-f", "--follow", is_flag=True, help="Go on until the job has ended.")
 @click.option("-n", "--tail", type=click.IntRange(min=0), metavar="LINES", help="Only the last.")
 @service_options
-def logs_command(
-    job: str, follow: bool, tail: int | None, url: str | None, state: str | None, as_json: bool
-) -> None:
+def logs_command(job: str, follow: bool, tail: int | None, connect: Connect, as_json: bool) -> None:
     """Print what a job has printed."""
-    client = Client.find(url=url, state=state)
+    client = connect()
     part = client.get(f"/api/v1/jobs/{job}/logs", tail=None if tail is None else 1 << 20)
     if as_json:
         print_json(part)
@@ -104,11 +102,9 @@ def logs_command(
 @click.command("cancel")
 @click.argument("jobs", type=JOB, nargs=-1, required=True, metavar="JOB...")
 @service_options
-def cancel_command(
-    jobs: tuple[str, ...], url: str | None, state: str | None, as_json: bool
-) -> None:
+def cancel_command(jobs: tuple[str, ...], connect: Connect, as_json: bool) -> None:
     """Cancel jobs: their GPUs are freed for good."""
-    client = Client.find(url=url, state=state)
+    client = connect()
     cancelled, wrong = _cancel_all(client, jobs)
     if as_json:
         print_json({"jobs": cancelled})
