@@ -88,6 +88,20 @@ class PolicyContract:
                 if view.allocation and not view.spec.preemptible:
                     assert decision.of(view.spec.job_id) == view.allocation
 
+    def test_so_it_does_where_its_node_has_fewer_cpus_than_before(
+        self, policy: Policy[Any]
+    ) -> None:
+        """A service that was started again on fewer CPUs stopped a job that could not go on."""
+        (node,) = nodes(4)
+        view = running(job("a", requested_gpus=2, preemptible=False), {"n0": 2})
+        before, other = running(job("b", submitted_s=-1.0), {"n0": 1}), job("c")
+        asking = [
+            replace(one, spec=replace(one.spec, cpus_per_gpu=2.0)) for one in (view, before, other)
+        ]
+        for cpus in (3.0, 1.0):
+            decision = decide(policy, snapshot((replace(node, cpus=cpus),), *asking))
+            assert dict(decision.allocations) == {"a": view.allocation}
+
     @pytest.mark.parametrize("seed", SEEDS)
     def test_what_can_never_fit_is_told_so(self, policy: Policy[Any], seed: int) -> None:
         for seen, decision, _ in episode(policy, seed):
