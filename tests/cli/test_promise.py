@@ -43,8 +43,13 @@ def test_of_one_whose_fair_share_would_have_ended() -> None:
 
 
 def test_of_one_that_runs_longer_than_the_latest_that_was_predicted() -> None:
-    assert promise_line(job(latest_s=NOON_S)) == (
-        "was to have ended by now; its fair share promises 14:30: 0.90 of it"
+    overdue = {"finish_s": NOON_S, "earliest_s": NOON_S}
+    assert promise_line(job(**overdue)) == (
+        "was to have ended by now, or by 14:25:00 at the latest; "
+        "its fair share promises 14:30:00: 0.90 of it"
+    )
+    assert promise_line(job(**overdue, latest_s=NOON_S)) == (
+        "was to have ended by now; its fair share promises 14:30:00: 0.90 of it"
     )
 
 

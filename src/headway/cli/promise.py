@@ -31,8 +31,10 @@ def promise_line(job: Mapping[str, Any]) -> str:
     if job["ended_s"] is not None:
         return f"ended {at(finish_s)}; its fair share promised {end}"
     tense = "promises" if end_s >= now_s else "promised"
-    if promise["latest_s"] <= now_s:
-        return f"was to have ended by now; its fair share {tense} {end}"
+    if finish_s <= now_s:
+        late = f", or by {at(promise['latest_s'])} at the latest"
+        late *= promise["latest_s"] > now_s
+        return f"was to have ended by now{late}; its fair share {tense} {end}"
     if finish_s - now_s > FAR_S:
         return f"ends in {span(finish_s - now_s)}; its fair share {tense} {end}"
     between = f"{at(promise['earliest_s'])} to {at(promise['latest_s'])}"

@@ -122,6 +122,13 @@ def test_a_job_that_may_end_any_moment_has_only_a_bound() -> None:
     assert "It ends in about 5 min (at most 15 min); its" in explain(told(kept), 2, 6_100.0)
 
 
+def test_a_job_that_is_overdue_is_not_said_to_end_in_0_s() -> None:
+    kept = reason(ReasonCode.KEPT, 2, 2, **PROMISE)
+    assert explain(told(kept), 2, 6_700.0).startswith(
+        "It keeps the 2 GPUs that it held. It was to have ended by now, or in 5 min at the latest; "
+    )
+
+
 def test_a_promise_whose_time_is_past_is_told_so() -> None:
     kept = reason(ReasonCode.KEPT, 2, 2, **PROMISE)
     assert explain(told(kept), 2, 10_000.0) == (

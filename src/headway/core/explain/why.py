@@ -136,8 +136,9 @@ def _promise(promise: Standing | str, now_s: float) -> str:
     fair = f"promises {span(left_s)}" if left_s >= 0 else f"promised {span(-left_s)} ago"
     between = f"{span(early_s)} to {span(late_s)}" if early_s > 0 else f"at most {span(late_s)}"
     ends = f"It ends in about {span(promise.finish_s - now_s)} ({between})"
-    if late_s <= 0:
+    if promise.finish_s <= now_s:
         ends = "It was to have ended by now"
+        ends += f", or in {span(late_s)} at the latest" if late_s > 0 else ""
     return f"{ends}; its fair share {fair}: {promise.rho_hat:.2f} of its egalitarian time"
 
 
