@@ -12,6 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
+from headway.core.types import ChangeCode
 from headway.protocol.messages import AgentPhase
 
 pytest.importorskip("torch", reason="needs the extra headway[agent]")
@@ -165,6 +166,8 @@ def test_one_job_through_many_sizes_trains_as_it_would_alone(
     finish(stage, alone)
     changes = [c for cs in {m.sequence: m.changes for m in stage.play.heard}.values() for c in cs]
     assert [c.gpus for c in changes] == [3, 2, 4, 2, 1]
+    # what worker 0 expected to have read by its next exchange was taken for lost with a checkpoint
+    assert {c.code for c in changes} == {ChangeCode.ALLOCATION}
     # who becomes worker 0 leaves what the one before it told where it is
     begun = [int(line) for line in (stage.scripts / "begun").read_text().split()]
     assert begun[0] in {0, changes[0].samples}  # by its first report or its first resize

@@ -66,8 +66,8 @@ def test_a_trace_without_models_is_given_some_and_says_so(
     code, _, err = headway(monkeypatch, capsys, "import", "itp", path, "-o", made, *window)
     assert code == 0
     assert err.splitlines() == [
-        "headway: note: 1 jobs dropped: num_gpu is 0",
-        "headway: note: 1 jobs dropped: shorter than 60 s",
+        "headway: note: 1 job dropped: num_gpu is 0",
+        "headway: note: 1 job dropped: shorter than 60 s",
         "headway: note: models by GPU time, drawn with seed 7: 1 yolov3",
     ]
     (job,) = read_workload(made, CATALOGUE).jobs
@@ -88,7 +88,7 @@ def test_jobs_may_be_made_rigid_and_elastic(
     arguments = ("import", "pollux", before, "-o", made, "--elastic", "--rigid", "0.5")
     code, _, err = headway(monkeypatch, capsys, *arguments)
     assert code == 0
-    assert "headway: note: 1 jobs dropped: shorter than 60 s\n" in err, "ncf takes half a minute"
+    assert "headway: note: 1 job dropped: shorter than 60 s\n" in err, "ncf takes half a minute"
     assert err.splitlines()[-1] == "headway: note: 1 of 2 jobs rigid, drawn with seed 0"
     jobs = read_workload(made, CATALOGUE).jobs
     assert [job.batch.mode.value for job in jobs].count("fixed") == 1

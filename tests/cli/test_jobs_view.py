@@ -50,7 +50,7 @@ def test_what_a_job_reckons_itself_is_left(eta_s: float | None, ended_s: float |
     )
     job |= {"allocation": {}, "min_gpus": 1, "max_gpus": 2, "progress_share": 0.5, "restarts": 0}
     job |= {"submitted_s": 1.0, "started_s": 2.0, "ended_s": ended_s, "report": report}
-    job |= {"promise": None, "no_promise": "nothing was promised yet"}
+    job |= {"promise": None, "no_promise": "nothing was promised yet", "now_s": 3.0}
     facts = dict(_facts({**job, "spec": {"launch": None}}))
     left = "1:02:03 at its present speed" if eta_s and ended_s is None else None
     assert facts.get("left") == left

@@ -37,7 +37,8 @@ def headway(
     (tmp_path / "train.py").write_text("print('step')\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HEADWAY_STATE", str(service.state))
-    monkeypatch.delenv("HEADWAY_URL", raising=False)
+    for name in ("HEADWAY_URL", "HEADWAY_TOKEN_FILE"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PATH", str(BIN), prepend=os.pathsep)
 
     def call(*words: str) -> tuple[int, str, str]:
@@ -259,6 +260,37 @@ def test_an_address_that_is_none(headway: Call) -> None:
     code, _, err = headway("jobs", "--url", "localhost:8642")
     assert code == 2
     assert "give an address such as http://127.0.0.1:8642" in err
+
+
+def test_a_service_elsewhere_takes_its_address_and_its_token(
+    headway: Call, service: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``--url`` alone could not be let in, and nothing said how."""
+    monkeypatch.setenv("HEADWAY_STATE", str(tmp_path))
+    code, out, err = headway("jobs", "--url", service.url)
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert "with --token-file" in err
+    token = str(service.state / "token")
+    assert headway("jobs", "-a", "--url", service.url, "--token-file", token)[0] == 0
+    monkeypatch.setenv("HEADWAY_TOKEN_FILE", token)
+    monkeypatch.setenv("HEADWAY_URL", service.url)
+    assert headway("nodes")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [(None, "No such file"), (b"", "holds no token"), (b"a\nb", "no token"), (b"\xff", "no text")],
+)
+def test_a_token_file_that_is_none(
+    headway: Call, service: Running, tmp_path: Path, content: bytes | None, told: str
+) -> None:
+    path = tmp_path / "token"
+    if content is not None:
+        path.write_bytes(content)
+    code, out, err = headway("nodes", "--url", service.url, "--token-file", str(path))
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert f"--token-file {path}: " in err
+    assert told in err
 
 
 def test_the_command_line_loads_nothing_slow() -> None:

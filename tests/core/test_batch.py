@@ -4,7 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from headway.core.batch import BatchChange, BatchContract, BatchMode, ScheduledBatch
+from headway.core.batch import (
+    BatchChange,
+    BatchContract,
+    BatchMode,
+    ChangeCode,
+    ScheduledBatch,
+)
 
 CONTRACT = BatchContract(initial_batch_size=32, max_batch_size=512, max_batch_per_gpu=64)
 CHANGE = BatchChange(
@@ -42,3 +48,22 @@ def test_a_freeze_is_before_and_after() -> None:
         False,
         True,
     ]
+
+
+@pytest.mark.parametrize(
+    ("code", "new", "gpus", "passes", "resizes"),
+    [
+        (ChangeCode.NOISE_MOVED, 256, 1, 1, False),
+        (ChangeCode.ALLOCATION, 256, 2, 1, False),
+        (ChangeCode.ALLOCATION, 255, 3, 1, False),
+        (ChangeCode.ALLOCATION, 252, 3, 2, False),
+        (ChangeCode.ALLOCATION, 252, 3, 1, True),
+        (ChangeCode.BETTER_GOODPUT, 255, 3, 1, True),
+        (ChangeCode.SCHEDULED, 512, 1, 1, True),
+    ],
+)
+def test_a_batch_that_is_only_split_otherwise_is_the_same_to_people(
+    code: ChangeCode, new: int, gpus: int, passes: int, resizes: bool
+) -> None:
+    change = replace(CHANGE, code=code, old_batch_size=256, new_batch_size=new, gpus=gpus)
+    assert replace(change, accum_steps=passes - 1).resizes is resizes

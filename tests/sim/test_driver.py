@@ -156,7 +156,7 @@ def test_a_job_gets_no_more_gpus_than_come_with_what_it_asks_for(kit: Any) -> No
     asks = replace(kit.job("a", gpus=4), cpus_per_gpu=4.0)
     asks = replace(asks, gpus=replace(asks.gpus, min_gpus=1))
     assert fitted(kit.workload(asks), cluster).jobs[0].requested_gpus == 2
-    with pytest.raises(InvalidInputError, match="job a: cpus_per_gpu: it needs 1 GPUs with 16 CPU"):
+    with pytest.raises(InvalidInputError, match="job a: cpus_per_gpu: it needs 1 GPU with 16 CPU"):
         fitted(kit.workload(replace(asks, cpus_per_gpu=16.0)), cluster)
 
 

@@ -47,12 +47,12 @@ def test_what_is_dropped_is_said() -> None:
     assert [each.name for each in found.jobs] == ["kept"]
     *dropped, given_models = found.notes
     assert dropped == [
-        "1 jobs dropped: 1000 GPU-hours or more",
-        "1 jobs dropped: more GPUs than a model of its class may hold",
-        "1 jobs dropped: shorter than 60 s",
+        "1 job dropped: 1000 GPU-hours or more",
+        "1 job dropped: more GPUs than a model of its class may hold",
+        "1 job dropped: shorter than 60 s",
     ]
     assert given_models.startswith("models by GPU time, drawn with seed 0: 1 ")
-    with pytest.raises(InvalidInputError, match="no job is left, 1 jobs dropped: shorter"):
+    with pytest.raises(InvalidInputError, match="no job is left, 1 job dropped: shorter"):
         assigned(recording(job("short", 0.001)), CATALOGUE, seed=0)
 
 

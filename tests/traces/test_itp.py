@@ -24,7 +24,7 @@ def test_what_its_authors_made_up_is_not_used(table: Write) -> None:
     assert read.notes == (
         "column num_iteration is not used",
         "column model_name is not used",
-        "1 jobs dropped: num_gpu is 0",
+        "1 job dropped: num_gpu is 0",
     )
     assert matches(text.strip().split(","))
 

@@ -22,7 +22,7 @@ def test_time_begins_at_midnight_before_the_first_job(table: Write) -> None:
     assert (first.name, first.submitted_s, first.tenant) == ("job-3", 23 * 3600.0, "6c71a0")
     assert later.submitted_s == 24 * 3600.0 + 6 * 3600.0 + 13 * 60.0 + 3.0
     assert (later.gpus, later.duration_s, later.gpu_hours) == (2, 2951.0, 5902 / 3600)
-    assert read.notes == ("hour 0 is 2017-10-08 00:00", "1 jobs dropped: num_gpus is 0")
+    assert read.notes == ("hour 0 is 2017-10-08 00:00", "1 job dropped: num_gpus is 0")
 
 
 def test_it_is_known_by_its_header() -> None:

@@ -104,7 +104,9 @@ def planned(walker: Walker, generation: int) -> bytes:
 def cross(walker: Walker, plan: SwitchPlan) -> None:
     """A collective: be a worker of the next generation when this returns."""
     began_s = time.perf_counter()
-    gathered = unpacked(walker.exchange.tell(packed(walker.gather())))
+    state = walker.gather()
+    walker.desk.expect(state["cursor"]["samples"])  # no more than these, and they are not lost
+    gathered = unpacked(walker.exchange.tell(packed(state)))
     rank = plan.ranks[walker.context.worker]
     if walker.context.first and rank != 0:
         walker.desk.saved(walker.saver.settled())  # nobody else knows of it

@@ -19,6 +19,7 @@ from headway.cli.output import make_table, print_json, print_table
 from headway.core.control.events import Event
 from headway.core.errors import InvalidInputError, UnavailableError
 from headway.core.policy import DEFAULT
+from headway.core.words import counted
 from headway.protocol import eventlog
 from headway.report.story import JobStory, Stories
 
@@ -172,7 +173,7 @@ def _tell(stories: Stories, folder: Path, *, as_json: bool) -> None:
     else:
         click.echo()
         print_table(demo_view.END_COLUMNS, demo_view.end_rows(stories, JOBS), right=demo_view.RIGHT)
-        click.echo(f"\n{resizes} resizes of running jobs. Event log: {log}")
+        click.echo(f"\n{counted(resizes, 'resize')} of running jobs. Event log: {log}")
     problems = [f"{story.name} {problem}" for story in told if (problem := _problem(story))]
     if problems:
         raise UnavailableError("; ".join(problems))

@@ -14,6 +14,7 @@ from headway.core.control.events import (
 )
 from headway.core.explain.why import figures
 from headway.core.types import BatchChange, Reason
+from headway.core.words import counted
 from headway.report.story import JobStory, Stories, over_time
 
 LIVE_COLUMNS = ("job", "phase", "GPUs", "batch", "metric", "target", "noise scale", "why")
@@ -42,8 +43,8 @@ def lines(event: Event, stories: Stories, start_s: float) -> Iterator[str]:
                 story = stories.by_job[change.job_id]
                 before, after = story.gpus[-2], story.gpus[-1]
                 why = why_size(reasons.get(change.job_id))
-                yield f"{at}  {story.name}: {before} → {after} GPUs  {why}".rstrip()
-        case BatchChanged(change=change) if change.old_batch_size != change.new_batch_size:
+                yield f"{at}  {story.name}: {before} → {counted(after, 'GPU')}  {why}".rstrip()
+        case BatchChanged(change=change) if change.resizes:
             name = stories.by_job[event.job_id].name
             sizes = f"{change.old_batch_size} → {change.new_batch_size}"
             yield f"{at}  {name}: batch {sizes}  {why_batch(change)}"

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from headway.core.errors import InvalidInputError, UnavailableError
+from headway.core.words import counted
 from headway.traces.catalogue import CATALOGUE
 from headway.traces.neutral import written
 from headway.traces.recorded import Window
@@ -85,7 +86,7 @@ def import_command(
         return
     for note in workload.notes:
         click.echo(f"headway: note: {note}", err=True)
-    click.echo(f"{len(workload.jobs)} jobs written to {output}")
+    click.echo(f"{counted(len(workload.jobs), 'job')} written to {output}")
 
 
 def _window(from_h: float, hours: float, tenant: str | None, seed: int) -> Window:

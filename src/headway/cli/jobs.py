@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
-from headway.cli.client import Client, service_options
+from headway.cli.client import Client, Connect, service_options
 from headway.cli.output import print_json, print_table
 from headway.core.errors import InvalidInputError
+from headway.core.words import counted, number
 
 FOLLOW_S = 0.5  # between two looks at a log
 COLUMNS = ("job", "phase", "reason", "gpus", "of", "batch", "done", "restarts", "age")
@@ -35,9 +36,9 @@ JOB = JobName()
 @click.command("jobs")
 @click.option("-a", "--all", "ended", is_flag=True, help="Those that have ended too.")
 @service_options
-def jobs_command(ended: bool, url: str | None, state: str | None, as_json: bool) -> None:
+def jobs_command(ended: bool, connect: Connect, as_json: bool) -> None:
     """List jobs: where they are, what they hold, and why."""
-    answer = Client.find(url=url, state=state).get("/api/v1/jobs", ended="true" if ended else None)
+    answer = connect().get("/api/v1/jobs", ended="true" if ended else None)
     if as_json:
         print_json(answer)
     elif answer["jobs"]:
@@ -49,9 +50,9 @@ def jobs_command(ended: bool, url: str | None, state: str | None, as_json: bool)
 @click.command("show")
 @click.argument("job", type=JOB)
 @service_options
-def show_command(job: str, url: str | None, state: str | None, as_json: bool) -> None:
+def show_command(job: str, connect: Connect, as_json: bool) -> None:
     """Show one job in full: what it holds, why, how far it is, when it ends, how it came there."""
-    answer = Client.find(url=url, state=state).get(f"/api/v1/jobs/{job}")
+    answer = connect().get(f"/api/v1/jobs/{job}")
     if as_json:
         print_json(answer)
         return
@@ -65,11 +66,11 @@ def show_command(job: str, url: str | None, state: str | None, as_json: bool) ->
 @click.command("explain")
 @click.argument("job", type=JOB)
 @service_options
-def explain_command(job: str, url: str | None, state: str | None, as_json: bool) -> None:
+def explain_command(job: str, connect: Connect, as_json: bool) -> None:
     """Say why a job holds what it holds, and what it is promised."""
-    answer = Client.find(url=url, state=state).get(f"/api/v1/jobs/{job}")
+    answer = connect().get(f"/api/v1/jobs/{job}")
     if as_json:
-        told = ("job_id", "phase", "gpus", "explanation", "why", "promise", "no_promise")
+        told = ("job_id", "phase", "gpus", "explanation", "why", "more", "promise", "no_promise")
         print_json({key: answer[key] for key in told})
     else:
         click.echo(answer["explanation"])
@@ -80,11 +81,9 @@ def explain_command(job: str, url: str | None, state: str | None, as_json: bool)
 @click.option("-f", "--follow", is_flag=True, help="Go on until the job has ended.")
 @click.option("-n", "--tail", type=click.IntRange(min=0), metavar="LINES", help="Only the last.")
 @service_options
-def logs_command(
-    job: str, follow: bool, tail: int | None, url: str | None, state: str | None, as_json: bool
-) -> None:
+def logs_command(job: str, follow: bool, tail: int | None, connect: Connect, as_json: bool) -> None:
     """Print what a job has printed."""
-    client = Client.find(url=url, state=state)
+    client = connect()
     part = client.get(f"/api/v1/jobs/{job}/logs", tail=None if tail is None else 1 << 20)
     if as_json:
         print_json(part)
@@ -103,11 +102,9 @@ def logs_command(
 @click.command("cancel")
 @click.argument("jobs", type=JOB, nargs=-1, required=True, metavar="JOB...")
 @service_options
-def cancel_command(
-    jobs: tuple[str, ...], url: str | None, state: str | None, as_json: bool
-) -> None:
+def cancel_command(jobs: tuple[str, ...], connect: Connect, as_json: bool) -> None:
     """Cancel jobs: their GPUs are freed for good."""
-    client = Client.find(url=url, state=state)
+    client = connect()
     cancelled, wrong = _cancel_all(client, jobs)
     if as_json:
         print_json({"jobs": cancelled})
@@ -137,7 +134,6 @@ def _all_read(part: Fields) -> bool:
 
 
 def _row(job: Fields) -> tuple[str, ...]:
-    until_s = job["ended_s"] or time.time()
     return (
         job["job_id"],
         job["phase"],
@@ -147,19 +143,20 @@ def _row(job: Fields) -> tuple[str, ...]:
         _number(job["batch_size"]),
         _done(job),
         str(job["restarts"]),
-        _duration(until_s - job["submitted_s"]),
+        _duration(job["age_s"]),
     )
 
 
 def _beside(spec: Fields) -> list[tuple[str, str]]:
     """What it needs beside each GPU; nothing where it did not say."""
-    units = {"cpus_per_gpu": "CPUs", "memory_gb_per_gpu": "GB of memory"}
-    needs = [f"{spec[name]:g} {unit}" for name, unit in units.items() if spec.get(name)]
-    return [("per gpu", ", ".join(needs))] if needs else []
+    units = {"cpus_per_gpu": "CPU", "memory_gb_per_gpu": "GB"}
+    needs = [counted(spec[name], unit) for name, unit in units.items() if spec.get(name)]
+    return [("per gpu", " and ".join(needs))] if needs else []
 
 
 def _facts(job: Fields) -> list[tuple[str, str]]:
-    from headway.cli.promise import promise_line  # with NumPy; the other commands do without
+    # with NumPy; the other commands do without
+    from headway.cli.promise import promise_line, why_line
 
     held = ", ".join(f"{gpus} on {node}" for node, gpus in job["allocation"].items())
     facts = [
@@ -174,10 +171,9 @@ def _facts(job: Fields) -> list[tuple[str, str]]:
         ("started", _clock(job["started_s"])),
         ("ended", _clock(job["ended_s"])),
     ]
-    facts.append(("promise", promise_line(job, time.time())))
+    facts.append(("promise", promise_line(job)))
     if job["why"]:
-        numbers = ", ".join(f"{k} {_number(v)}" for k, v in job["why"]["numbers"].items())
-        facts.append(("why", f"{job['why']['code']} {numbers}".strip()))
+        facts.append(("why", why_line(job)))
     if job["report"]:
         doubt = "" if job["report"].get("noise_scale_reliable", True) else " (not reliable)"
         facts.append(("noise", _number(job["report"]["noise_scale"]) + doubt))
@@ -224,7 +220,7 @@ def _epoch_read(entry: Fields) -> str | None:
 
 def _happened(entry: Fields) -> str:
     held: int | None = entry["gpus"]
-    gpus = None if held is None else f"{held} GPU" + "s" * (held != 1)
+    gpus = None if held is None else counted(held, "GPU")
     batch = None if entry["batch_size"] is None else f"batch {entry['batch_size']}"
     return ", ".join(filter(None, (gpus, batch, entry["message"])))
 
@@ -241,9 +237,7 @@ def _done(job: Fields) -> str:
 
 
 def _number(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.3g}"
+    return "-" if value is None else number(value)
 
 
 def _duration(seconds: float) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from headway.cli.client import Client, service_options
+from headway.cli.client import Connect, service_options
 from headway.cli.output import print_json, print_table
 from headway.report.table import signed
 
@@ -14,13 +14,13 @@ COLUMNS = ("tenant", "weight", "jobs", "active", "GPU-h held", "GPU-h share", "G
 
 @click.command("tenants")
 @service_options
-def tenants_command(url: str | None, state: str | None, as_json: bool) -> None:
+def tenants_command(connect: Connect, as_json: bool) -> None:
     """Say which tenants are ahead and behind.
 
     A tenant's share is what it was entitled to while its jobs were active: by its weight, or job
     by job where tenants have none, and no more than its jobs can use. Negative: it is behind.
     """
-    answer = Client.find(url=url, state=state).get("/api/v1/tenants")
+    answer = connect().get("/api/v1/tenants")
     if as_json:
         print_json(answer)
     elif answer["tenants"]:

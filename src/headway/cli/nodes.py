@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from headway.cli.client import Client, service_options
+from headway.cli.client import Connect, service_options
 from headway.cli.output import print_json, print_table
 
 COLUMNS = ("node", "type", "rack", "speed", "gpus", "free", "jobs")
@@ -14,9 +14,9 @@ BESIDE = {"cpus": ("cpus", "free_cpus"), "memory_gb": ("memory_gb", "free_memory
 
 @click.command("nodes")
 @service_options
-def nodes_command(url: str | None, state: str | None, as_json: bool) -> None:
+def nodes_command(connect: Connect, as_json: bool) -> None:
     """List nodes: type, rack, speed and GPUs, free CPUs and GB of memory, who holds how much."""
-    answer = Client.find(url=url, state=state).get("/api/v1/cluster")["nodes"]
+    answer = connect().get("/api/v1/cluster")["nodes"]
     if as_json:
         print_json({"nodes": answer})
     elif answer:

@@ -1,38 +1,64 @@
-"""A job's promise in one line, with times of the reader's clock."""
+"""A job's promise, and why it holds what it holds, in a line each; times by the reader's clock."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
-from headway.core.explain.why import FAR_S, span
+from headway.core.control.promised import Basis
+from headway.core.explain.why import guess, unpromised
+from headway.core.ids import JobId
+from headway.core.types import Reason, ReasonCode
+from headway.core.words import FAR_S, span
 
+SOON_S = 3_600.0  # of a job that takes less a minute is too coarse
 YEARS = 1_000  # as many as FAR_S are, about
 
 
-def promise_line(job: Mapping[str, Any], now_s: float) -> str:
+def promise_line(job: Mapping[str, Any]) -> str:
     """As in: ends about 14:05 (13:50 to 14:25); its fair share promises 14:30: 0.90 of it."""
-    promise = job["promise"]
+    promise, now_s = job["promise"], job["now_s"]
     if promise is None:
         return f"none: {job['no_promise']}"
     finish_s, end_s, rho_hat = (promise[k] for k in ("finish_s", "egalitarian_end_s", "rho_hat"))
-    end = f"{_at(end_s, now_s)}: {rho_hat:.2f} of it"
+    since_s = now_s if job["ended_s"] is None else job["submitted_s"]
+    at = partial(_at, now_s=now_s, seconds=finish_s - since_s < SOON_S)
+    if promise["basis"] == Basis.GUESS:
+        if job["ended_s"] is not None:
+            return f"ended {at(finish_s)}; how long it takes was never known"
+        return f"none yet: {guess(finish_s - now_s)}"
+    end = f"{at(end_s)}: {rho_hat:.2f} of it"
     if job["ended_s"] is not None:
-        return f"ended {_at(finish_s, now_s)}; its fair share promised {end}"
+        return f"ended {at(finish_s)}; its fair share promised {end}"
     tense = "promises" if end_s >= now_s else "promised"
-    if promise["latest_s"] <= now_s:
-        return f"was to have ended by now; its fair share {tense} {end}"
+    if finish_s <= now_s:
+        late = f", or by {at(promise['latest_s'])} at the latest"
+        late *= promise["latest_s"] > now_s
+        return f"was to have ended by now{late}; its fair share {tense} {end}"
     if finish_s - now_s > FAR_S:
         return f"ends in {span(finish_s - now_s)}; its fair share {tense} {end}"
-    between = f"{_at(promise['earliest_s'], now_s)} to {_at(promise['latest_s'], now_s)}"
+    between = f"{at(promise['earliest_s'])} to {at(promise['latest_s'])}"
     return (
-        f"ends about {_at(finish_s, now_s)} ({between}), in {span(finish_s - now_s)}; "
+        f"ends about {at(finish_s)} ({between}), in {span(finish_s - now_s)}; "
         f"its fair share {tense} {end}"
     )
 
 
-def _at(at_s: float, now_s: float) -> str:
+def why_line(job: Mapping[str, Any]) -> str:
+    """As in: Grew: speedup 1 → 1.63."""
+    code, numbers = job["why"]["code"], job["why"]["numbers"]
+    if job["ended_s"] is not None:  # it says how the job ended
+        return str(code)
+    known = tuple((name, value) for name, value in numbers.items() if value is not None)
+    reason = Reason(job_id=JobId(job["job_id"]), code=ReasonCode(code), numbers=known)
+    shown = ", ".join(f"{name} {value}" for name, value in unpromised(reason))
+    return f"{code}: {shown}" if shown else str(code)
+
+
+def _at(at_s: float, *, now_s: float, seconds: bool) -> str:
     """The time of day, and the day where it is another one than today."""
     if at_s - now_s > FAR_S:  # calendars end, and promises of jobs that never do not
         return f"the year {datetime.fromtimestamp(now_s, UTC).year + YEARS} or later"
     at, now = (datetime.fromtimestamp(one, UTC).astimezone() for one in (at_s, now_s))
-    return at.strftime("%H:%M" if at.date() == now.date() else "%Y-%m-%d %H:%M")
+    clock = "%H:%M:%S" if seconds else "%H:%M"
+    return at.strftime(clock if at.date() == now.date() else f"%Y-%m-%d {clock}")

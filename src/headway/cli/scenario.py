@@ -13,6 +13,7 @@ from headway.cli.tenants import check_tenants, read_tenants, tenants_option
 from headway.core.errors import InvalidInputError
 from headway.core.model.choice import FITTERS
 from headway.core.policy import DEFAULT, POLICIES, has_setting, make
+from headway.core.words import counted
 from headway.sim.cluster import Cluster, parse_cluster
 from headway.sim.driver import Setup, fitted
 from headway.sim.generate import generate, is_generator
@@ -218,7 +219,7 @@ def with_tenants(settings: Settings, table: str) -> Settings:
 def facts(setup: Setup) -> Mapping[str, str]:
     """What was run, for a report."""
     return {
-        "workload": f"{setup.workload.name}, {len(setup.workload.jobs)} jobs",
+        "workload": f"{setup.workload.name}, {counted(len(setup.workload.jobs), 'job')}",
         "cluster": setup.cluster.name,
         "round": f"{setup.round_s:g} s",
         "restart delay": f"{setup.restart_s:g} s",
@@ -230,12 +231,12 @@ def warnings(result: Result) -> Iterator[str]:
     """What readers of a result should know about it."""
     if result.run.outside:
         yield (
-            f"{result.policy}: {len(result.run.outside)} times a profile was asked beyond what was "
-            f"measured, as {result.run.outside[0]}"
+            f"{result.policy}: {counted(len(result.run.outside), 'time')} a profile was asked "
+            f"beyond what was measured, as {result.run.outside[0]}"
         )
-    left = result.summary.jobs - result.summary.finished
-    if left:
-        yield f"{result.policy}: {left} jobs did not finish; nothing more would have happened"
+    if left := result.summary.jobs - result.summary.finished:
+        who = f"{result.policy}: {counted(left, 'job')}"
+        yield f"{who} did not finish; nothing more would have happened"
 
 
 def notes(lines: Iterable[str]) -> None:

@@ -10,6 +10,7 @@ import click
 from headway.cli.output import print_json
 from headway.cli.tenants import read_tenants, tenants_option
 from headway.core.errors import InvalidInputError
+from headway.core.words import counted
 
 if TYPE_CHECKING:
     from headway.service.main import Ready
@@ -62,8 +63,9 @@ def serve_command(config: Path | None, as_json: bool, **options: Any) -> None:
 def _announce(ready: "Ready") -> None:
     settings = ready.settings
     click.echo(
-        f"headway: listening on {ready.url} ({ready.gpus} slots, policy {settings.policy}, "
-        f"a decision every {settings.round_s:g} s); state in {settings.state}"
+        f"headway: listening on {ready.url} ({counted(ready.gpus, 'slot')}, "
+        f"policy {settings.policy}, a decision every {settings.round_s:g} s); "
+        f"state in {settings.state}"
     )
 
 

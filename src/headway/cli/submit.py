@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from headway.cli.client import Client, service_options
+from headway.cli.client import Connect, service_options
 from headway.cli.output import print_json
 from headway.core.batch import BatchMode, RuleName
 from headway.core.errors import InvalidInputError
@@ -53,8 +53,7 @@ def submit_command(
     /,
     file: str | None,
     dry_run: bool,
-    url: str | None,
-    state: str | None,
+    connect: Connect,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -65,7 +64,7 @@ def submit_command(
     headway submit --gpus 1-4 --batch 32-512 --mode adaptive -- python train.py --epochs 20
     """
     body = job(file, ctx.meta["run"], options)
-    client = Client.find(url=url, state=state)
+    client = connect()
     answer = client.post("/api/v1/jobs", body, dry_run="true" if dry_run else None)
     if as_json:
         print_json(answer)

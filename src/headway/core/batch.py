@@ -89,6 +89,17 @@ class BatchChange:
     version: str = ""  # of Headway
     at_s: float | None = None  # Unix time where the training runs; None in a simulation
 
+    @property
+    def resizes(self) -> bool:
+        """Whether people would call it another batch: not where the same one is split otherwise.
+
+        On other GPUs it is a multiple of theirs, so 256 on three of them are 255.
+        """
+        apart = abs(self.new_batch_size - self.old_batch_size)
+        if self.code is ChangeCode.ALLOCATION:
+            return apart >= self.gpus * (self.accum_steps + 1)
+        return apart > 0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchContract:

@@ -44,6 +44,7 @@ __all__ = [
 ]
 
 MOST_EXAMPLES = 1e18  # of a training
+MOST_BESIDE = 1e5  # CPUs or GB that a job may ask for beside a GPU
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

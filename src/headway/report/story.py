@@ -40,7 +40,7 @@ class JobStory:
     samples: int = 0
     epochs: list[EpochRead] = field(default_factory=list)
     reason: Reason | None = None  # of the last decision that changed something
-    change: BatchChange | None = None  # the last one
+    change: BatchChange | None = None  # the last that was another size
     running: bool = False
 
     @property
@@ -105,8 +105,8 @@ class Stories:
                 story.running = True
             case EpochRead():
                 story.epochs.append(event)
-            case BatchChanged():
-                story.change = event.change
+            case BatchChanged(change=change):
+                story.change = change if change.resizes else story.change
             case JobReported(report=report):
                 if not story.batch_sizes or story.batch_sizes[-1] != report.batch_size:
                     story.batch_sizes.append(report.batch_size)

@@ -38,17 +38,27 @@ class Client:
         self._opener = urllib.request.build_opener(*handlers)
 
     @classmethod
-    def find(cls, *, url: str | None = None, state: str | Path | None = None) -> "Client":
+    def find(
+        cls,
+        *,
+        url: str | None = None,
+        state: str | Path | None = None,
+        token_file: str | None = None,
+    ) -> "Client":
         """The service at this address; without one, that of the state directory.
 
         Raises:
             UnavailableError: there is none.
+            InvalidInputError: there is no token in the file that was named for it.
         """
         directory = Path(state).expanduser() if state else default_state_dir(os.environ)
         url = url or (None if state else os.environ.get(URL)) or _address(directory)
-        token_file = Path((None if state else os.environ.get(TOKEN_FILE)) or directory / TOKEN)
+        if token_file:
+            return cls(url, _token(token_file, "--token-file"))
+        if not state and os.environ.get(TOKEN_FILE):
+            return cls(url, _token(os.environ[TOKEN_FILE], TOKEN_FILE))
         try:
-            token = token_file.read_text().strip()
+            token = (directory / TOKEN).read_text().strip()
         except OSError:  # the service says what it misses
             token = None
         return cls(url, token)
@@ -102,6 +112,21 @@ def _address(directory: Path) -> str:
     return str(url)
 
 
+def _token(name: str, source: str) -> str:
+    """The one word of a file."""
+    try:
+        token = Path(name).expanduser().read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "is no text"
+        raise InvalidInputError(f"{source} {name}: {why}") from None
+    if not token.isascii() or len(token.split()) != 1:
+        raise InvalidInputError(
+            f"{source} {name}: holds no token; copy the file `token` of the service's state "
+            "directory"
+        )
+    return token
+
+
 def _parts(url: str) -> tuple[str, bool]:
     """Scheme of an address, and whether it is one of this machine."""
     try:
@@ -137,6 +162,8 @@ def _refused(error: urllib.error.HTTPError) -> InvalidInputError | UnavailableEr
     except (ValueError, KeyError, TypeError):
         detail = f"{error.url} answers {error.code}; is it a Headway service?"
     mendable = HTTPStatus.BAD_REQUEST <= error.code < HTTPStatus.INTERNAL_SERVER_ERROR
-    if mendable and error.code != HTTPStatus.UNAUTHORIZED:
+    if error.code == HTTPStatus.UNAUTHORIZED:
+        return UnavailableError(f"{detail}; name that file, or a copy, with --token-file")
+    if mendable:
         return InvalidInputError(detail)
     return UnavailableError(detail)

@@ -77,6 +77,7 @@ def serve(settings: Settings, announce: Callable[[Ready], None]) -> None:
             runner=runner,
             store=store,
             settings=settings,
+            traits=policy.traits,
             token=token,
             log_file=lambda job_id: JobDir(settings.jobs_dir / job_id).log_file,
             started_s=time.time(),

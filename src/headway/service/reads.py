@@ -27,7 +27,7 @@ from headway.core.explain.promise import Told
 from headway.core.explain.record import Factors, Record
 from headway.core.ids import JobId
 from headway.core.metrics import Meter, TenantOutcome, per_tenant
-from headway.core.types import NOTHING, JobReport, Reason
+from headway.core.types import NOTHING, ChangeCode, JobReport, Reason
 from headway.service.store.base import job_of
 
 
@@ -209,10 +209,9 @@ def _entry(record: JobRecord, event: Event) -> Entry | None:
                 return None
             why = "" if record.reason is None else str(record.reason.code)
             return Entry(at_s=at_s, event="Allocated", gpus=gpus, message=why)
-        case BatchChanged(change=change):
-            return Entry(
-                at_s=at_s, event=kind, batch_size=change.new_batch_size, message=change.why
-            )
+        case BatchChanged(change=change) if change.resizes or change.code is ChangeCode.CHECKPOINT:
+            size = change.new_batch_size  # of others, as of a noise scale that moved, the log tells
+            return Entry(at_s=at_s, event=kind, batch_size=size, message=change.why)
         case EpochRead():
             exact = event.read_least == event.read_most == 1
             reads = "once" if exact else f"{event.read_least} to {event.read_most} times"

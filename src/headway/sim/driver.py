@@ -24,6 +24,7 @@ from headway.core.policy import Policy, Traits
 from headway.core.policy.needs import asked, in_words, room_for, scarcest
 from headway.core.policy.probe import usual
 from headway.core.types import Decision, JobSpec, Node, Snapshot, widest
+from headway.core.words import counted
 from headway.sim.agent import SimulatedAgents
 from headway.sim.cluster import Cluster
 from headway.sim.executor import Executor
@@ -83,7 +84,8 @@ def fitted(workload: Workload, cluster: Cluster, most_nodes: int = 0) -> Workloa
     gpus = widest(nodes)
     jobs = [_fitted(job, gpus, nodes) for job in workload.jobs]
     notes = [
-        f"job {job.name} asks for {old.requested_gpus} GPUs; {job.requested_gpus} fit the cluster"
+        f"job {job.name} asks for {counted(old.requested_gpus, 'GPU')}; {job.requested_gpus} fit "
+        "the cluster"
         for old, job in zip(workload.jobs, jobs, strict=True)
         if job.requested_gpus != old.requested_gpus
     ]
@@ -94,15 +96,16 @@ def _fitted(job: JobSpec, gpus: int, nodes: Sequence[Node]) -> JobSpec:
     allowed = job.gpus.allowed(gpus)
     if not allowed:
         raise InvalidInputError(
-            f"job {job.name} needs at least {job.gpus.smallest} GPUs and the cluster has {gpus} "
-            "of one type; give a larger --cluster or drop the job"
+            f"job {job.name} needs at least {counted(job.gpus.smallest, 'GPU')} and the cluster "
+            f"has {gpus} of one type; give a larger --cluster or drop the job"
         )
     if any(asked(job)):
         gpus = room_for(job, nodes)
         allowed = job.gpus.allowed(gpus)
     if not allowed:
         raise InvalidInputError(
-            f"job {job.name}: {scarcest(job, nodes)}: it needs {job.gpus.smallest} GPUs with "
+            f"job {job.name}: {scarcest(job, nodes)}: it needs "
+            f"{counted(job.gpus.smallest, 'GPU')} with "
             f"{in_words(job)} and the cluster has room for {gpus} of these; "
             "give a larger --cluster or drop the job"
         )

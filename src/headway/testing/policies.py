@@ -27,20 +27,12 @@ SEEDS = range(4)
 class PolicyContract:
     """What every policy must do. Subclass, and give a ``policy`` fixture."""
 
+    @pytest.mark.parametrize("needs", [False, True])
     @pytest.mark.parametrize("seed", SEEDS)
-    def test_no_node_gives_more_than_it_has(self, policy: Policy[Any], seed: int) -> None:
-        for seen, decision, _ in episode(policy, seed):
-            given = dict.fromkeys((node.node_id for node in seen.nodes), 0)
-            for allocation in decision.allocations.values():
-                for node_id, gpus in allocation.per_node:
-                    given[node_id] += gpus  # an unknown node is a KeyError
-            assert all(given[node.node_id] <= node.gpus for node in seen.nodes)
-
-    @pytest.mark.parametrize("seed", SEEDS)
-    def test_no_node_gives_more_cpus_or_memory_than_it_has(
-        self, policy: Policy[Any], seed: int
+    def test_no_node_gives_more_than_it_has(
+        self, policy: Policy[Any], seed: int, needs: bool
     ) -> None:
-        for seen, decision, _ in episode(policy, seed, needs=True):
+        for seen, decision, _ in episode(policy, seed, needs=needs):
             assert not oversubscribed(seen, decision)
 
     @pytest.mark.parametrize("seed", SEEDS)
@@ -87,6 +79,20 @@ class PolicyContract:
             for view in seen.jobs:
                 if view.allocation and not view.spec.preemptible:
                     assert decision.of(view.spec.job_id) == view.allocation
+
+    def test_so_it_does_where_its_node_has_fewer_cpus_than_before(
+        self, policy: Policy[Any]
+    ) -> None:
+        """A service that was started again on fewer CPUs stopped a job that could not go on."""
+        (node,) = nodes(4)
+        view = running(job("a", requested_gpus=2, preemptible=False), {"n0": 2})
+        before, other = running(job("b", submitted_s=-1.0), {"n0": 1}), job("c")
+        asking = [
+            replace(one, spec=replace(one.spec, cpus_per_gpu=2.0)) for one in (view, before, other)
+        ]
+        for cpus in (3.0, 1.0):
+            decision = decide(policy, snapshot((replace(node, cpus=cpus),), *asking))
+            assert dict(decision.allocations) == {"a": view.allocation}
 
     @pytest.mark.parametrize("seed", SEEDS)
     def test_what_can_never_fit_is_told_so(self, policy: Policy[Any], seed: int) -> None:
@@ -158,18 +164,20 @@ class PolicyContract:
 
 def oversubscribed(seen: Snapshot, decision: Decision) -> list[str]:
     """Nodes that give more GPUs, CPUs or memory than they have, each with what it lacks."""
-    wrong = []
+    there = {node.node_id for node in seen.nodes}
+    given = {node_id for one in decision.allocations.values() for node_id, _ in one.per_node}
+    wrong = [f"{node_id} is not there" for node_id in sorted(given - there)]
     for node in seen.nodes:
         held = [(view.spec, decision.of(view.spec.job_id).on(node.node_id)) for view in seen.jobs]
         cpus = sum(spec.cpus_per_gpu * gpus for spec, gpus in held)
         memory_gb = sum(spec.memory_gb_per_gpu * gpus for spec, gpus in held)
-        for what, given, has in (
+        for what, taken, has in (
             ("GPUs", sum(gpus for _, gpus in held), node.gpus),
             ("CPUs", cpus, node.cpus),
             ("memory", memory_gb, node.memory_gb),
         ):
-            if has is not None and given > has + 1e-6:
-                wrong.append(f"{node.node_id} gives {given:g} of {has:g} {what}")
+            if has is not None and taken > has + 1e-6:
+                wrong.append(f"{node.node_id} gives {taken:g} of {has:g} {what}")
     return wrong
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from headway.core.errors import InvalidInputError
 from headway.core.model.split import split_batch
 from headway.core.types import BatchContract, JobSpec
+from headway.core.words import counted
 from headway.traces.base import (
     JobProfile,
     Shape,
@@ -121,6 +122,6 @@ def _notes(fates: Sequence[_Fate], seed: int) -> list[str]:
     given = Counter(fate.model for fate in fates if fate.model)
     models = ", ".join(f"{count} {model}" for model, count in sorted(given.items()))
     return [
-        *(f"{count} jobs dropped: {why}" for why, count in sorted(dropped.items())),
+        *(f"{counted(count, 'job')} dropped: {why}" for why, count in sorted(dropped.items())),
         *([f"models by GPU time, drawn with seed {seed}: {models}"] if given else []),
     ]

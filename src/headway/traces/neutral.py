@@ -14,6 +14,7 @@ from headway.core.ids import JobId
 from headway.core.model.schedule import first_batch_size, most_for_fewest
 from headway.core.policy.needs import asked
 from headway.core.types import (
+    MOST_BESIDE,
     BatchContract,
     BatchMode,
     BatchRule,
@@ -46,7 +47,6 @@ OPTIONAL = (
 )
 BESIDE = ("cpus_per_gpu", "memory_gb_per_gpu")
 COLUMNS = NEEDED + OPTIONAL + BESIDE + adapting.COLUMNS
-MOST_BESIDE = 1e5  # CPUs or GB beside a GPU
 MAX_ACCUM_STEPS = 1000  # the search tries each
 MODES = ", ".join(mode.value for mode in BatchMode)
 

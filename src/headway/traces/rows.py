@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headway.core.errors import InvalidInputError
+from headway.core.words import counted
 
 GZIP = b"\x1f\x8b"
 MOST_S = 1e12  # beyond it, a double no longer tells one millisecond from the next
@@ -176,12 +177,12 @@ def rows_with_gpus(
     Raises:
         InvalidInputError: as ``rows``, or no job held any.
     """
-    counted = [(row, row.whole(field, least=0)) for row in rows(path, text, needed)]
-    busy = [(row, gpus) for row, gpus in counted if gpus]
+    read = [(row, row.whole(field, least=0)) for row in rows(path, text, needed)]
+    busy = [(row, gpus) for row, gpus in read if gpus]
     if not busy:
         raise InvalidInputError(f"{path}: {field} of every job is 0; nothing can be run")
-    idle = len(counted) - len(busy)
-    return busy, (f"{idle} jobs dropped: {field} is 0",) if idle else ()
+    idle = len(read) - len(busy)
+    return busy, (f"{counted(idle, 'job')} dropped: {field} is 0",) if idle else ()
 
 
 def _check_header(

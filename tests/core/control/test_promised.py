@@ -1,9 +1,11 @@
 """What a reason promises, and when another one is news."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.core.control.promised import Promised, has_moved
+from headway.core.control.promised import Basis, Promised, has_moved
 from headway.core.ids import JobId
 from headway.core.types import Reason, ReasonCode
 
@@ -29,6 +31,13 @@ def test_a_promise_is_read_from_the_numbers_of_a_reason() -> None:
     )
 
 
+def test_what_it_rests_on_is_read_too() -> None:
+    guessed = replace(reason(1.0), numbers=(*reason(1.0).numbers, ("guess", 1.0)))
+    known = replace(reason(1.0), numbers=(*reason(1.0).numbers, ("guess", 0.0)))
+    told = [Promised.of(one) for one in (guessed, known, reason(1.0))]
+    assert [one and one.basis for one in told] == [Basis.GUESS, Basis.MEASURED, Basis.MEASURED]
+
+
 def test_a_policy_that_gives_only_rho_hat_predicts_no_finish() -> None:
     assert Promised.of(NONE) is None
 
@@ -47,6 +56,12 @@ class TestHasMoved:
     def test_by_its_egalitarian_time_alone(self) -> None:
         before, now = reason(2_000.0, 2_000.0), reason(2_000.0, 2_500.0)
         assert has_moved(before, now, age_s=1_000.0, round_s=60.0)
+
+    def test_a_guess_that_came_true_is_news(self) -> None:
+        """It would have been shown as a guess for as long as the promise did not move."""
+        guessed = replace(reason(1.0), numbers=(*reason(1.0).numbers, ("guess", 1.0)))
+        assert has_moved(guessed, reason(1.0), age_s=0.0, round_s=1e9)
+        assert not has_moved(guessed, guessed, age_s=0.0, round_s=1e9)
 
     def test_where_there_was_none_and_not_where_there_is_none(self) -> None:
         assert has_moved(NONE, reason(1.0), age_s=0.0, round_s=1e9)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.core.control.lifecycle import Phase
+from headway.core.control.promised import Basis
 from headway.core.explain.promise import Standing, Told, standing
 from headway.core.explain.record import Factors
 from headway.core.ids import JobId
@@ -38,7 +39,15 @@ def test_ages_become_times_and_two_standard_errors_an_interval() -> None:
         earliest_s=3_100.0,
         latest_s=4_300.0,
         decided_s=1_600.0,
+        basis=Basis.MEASURED,
     )
+
+
+def test_a_guess_is_kept_and_says_that_it_is_one() -> None:
+    """A job that had told nothing was promised its end in an hour like any other."""
+    guessed = replace(REASON, numbers=(*NUMBERS.items(), ("guess", 1.0)))
+    found = stands(replace(TOLD, reason=guessed), 1_600.0)
+    assert found == replace(stands(TOLD, 1_600.0), basis=Basis.GUESS)
 
 
 def test_an_interval_is_as_wide_as_earlier_promises_came_out_wrong() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from headway.core.control.lifecycle import Phase
 from headway.core.explain.promise import Told
-from headway.core.explain.why import explain, figures, span
+from headway.core.explain.why import explain, figures
 from headway.core.ids import JobId
 from headway.core.types import Reason, ReasonCode
 
@@ -75,8 +75,7 @@ def told(
                 memory_gb_per_gpu=64.0,
             ),
             0,
-            "It needs 2 GPUs with 16 CPUs and 64 GB each, more than the cluster has of any one "
-            "type.",
+            "It needs 2 GPUs with 16 CPUs and 64 GB each, and the cluster has room for 1 of these.",
         ),
         (
             reason(ReasonCode.NO_CPUS, 0, 0, cpus_needed=8.0, cpus_free=2.0),
@@ -123,12 +122,40 @@ def test_a_job_that_may_end_any_moment_has_only_a_bound() -> None:
     assert "It ends in about 5 min (at most 15 min); its" in explain(told(kept), 2, 6_100.0)
 
 
+def test_a_job_that_is_overdue_is_not_said_to_end_in_0_s() -> None:
+    kept = reason(ReasonCode.KEPT, 2, 2, **PROMISE)
+    assert explain(told(kept), 2, 6_700.0).startswith(
+        "It keeps the 2 GPUs that it held. It was to have ended by now, or in 5 min at the latest; "
+    )
+
+
 def test_a_promise_whose_time_is_past_is_told_so() -> None:
     kept = reason(ReasonCode.KEPT, 2, 2, **PROMISE)
     assert explain(told(kept), 2, 10_000.0) == (
         "It keeps the 2 GPUs that it held. It was to have ended by now; its fair share promised "
         "30 min ago: 1.25 of its egalitarian time."
     )
+
+
+GUESS = {**PROMISE, "guess": 1.0}
+
+
+def test_a_guess_is_said_to_be_one() -> None:
+    """It was said like knowledge: "It ends in about 60 min" of a job that had told nothing."""
+    started = reason(ReasonCode.STARTED, 0, 1, **GUESS)
+    assert figures(started) == [("guessed_finish_s", "90 min")]
+    assert explain(told(started), 1, 1_600.0) == (
+        "It held nothing and was given 1 GPU. It has no promise yet: how long it takes is not "
+        "known; by a guess it ends in 80 min."
+    )
+    assert explain(told(started), 1, 1e5).endswith("by a guess it ends now.")
+    known = reason(ReasonCode.STARTED, 0, 1, **PROMISE, guess=0.0)
+    assert figures(known) == figures(reason(ReasonCode.STARTED, 0, 1, **PROMISE))
+
+
+def test_the_end_of_a_job_that_was_only_guessed_at_is_only_the_end() -> None:
+    ended = told(reason(ReasonCode.KEPT, 1, 1, **GUESS), Phase.FINISHED, ended_s=4_600.0)
+    assert explain(ended, 0, 9_000.0) == "It finished after 60 min and holds nothing."
 
 
 def test_before_any_decision() -> None:
@@ -151,22 +178,6 @@ def test_before_any_decision() -> None:
 def test_an_end_is_told_with_what_was_promised(phase: Phase, said: str) -> None:
     kept = reason(ReasonCode.KEPT, 2, 2, **PROMISE)
     assert explain(told(kept, phase, ended_s=4_600.0), 0, 9_000.0) == said
-
-
-@pytest.mark.parametrize(
-    ("seconds", "said"),
-    [
-        (-5.0, "0 s"),
-        (119.0, "119 s"),
-        (120.0, "2 min"),
-        (7_199.0, "120 min"),
-        (7_200.0, "2.0 h"),
-        (36_000.0, "10 h"),
-        (2.5 * 86_400.0, "2.5 d"),
-    ],
-)
-def test_durations_are_said_as_people_do(seconds: float, said: str) -> None:
-    assert span(seconds) == said
 
 
 def test_every_code_has_its_sentence() -> None:

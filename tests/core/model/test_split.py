@@ -46,7 +46,7 @@ def test_a_batch_that_may_not_change_stays_or_is_refused(
 
 def test_a_frozen_batch_stays() -> None:
     assert split_batch(BATCH, 8, 4, frozen=True).batch_size == 8
-    with pytest.raises(InvalidInputError, match="more than 15 accumulation steps of 64 on 1 GPUs"):
+    with pytest.raises(InvalidInputError, match="more than 15 accumulation steps of 64 on 1 GPU:"):
         split_batch(BATCH, 2048, 1, frozen=True)
 
 

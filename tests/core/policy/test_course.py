@@ -16,6 +16,7 @@ from headway.core.types import JobView
 from headway.testing.snapshots import job, nodes, report, running, snapshot
 
 NOW_S = 3_600.0
+SAME = np.array([np.inf])  # what its last share is worth is no news
 
 
 def at(name: str, done: float, work: float | None, *, adaptive: bool = False) -> JobView:
@@ -104,23 +105,25 @@ class TestClocks:
         view = at("a", 0.0, 1_000.0)
         clocks = Clocks(at_s=NOW_S - 60.0)
         one = np.array([1.0])
-        clocks = clocks.advanced([view], NOW_S, one, np.array([5.0]), flat(1_000.0))
+        clocks = clocks.advanced([view], NOW_S, one, np.array([5.0]), flat(1_000.0), SAME)
         assert clocks.done([view]) == pytest.approx(300.0)
 
     def test_at_its_end_it_stops_and_says_when_that_was(self) -> None:
         view = at("a", 0.0, 1_000.0)
         one, pace = np.array([1.0]), np.array([100.0])
-        clocks = Clocks(at_s=NOW_S - 60.0).advanced([view], NOW_S, one, pace, flat(1_000.0))
+        clocks = Clocks(at_s=NOW_S - 60.0).advanced([view], NOW_S, one, pace, flat(1_000.0), SAME)
         ends = NOW_S - 60.0 + 10.0
         assert clocks.age_at_end_s([view], NOW_S, np.array([0.0])) == pytest.approx(ends)
-        later = clocks.advanced([view], NOW_S + 60, one, pace, flat(1_000.0))
+        later = clocks.advanced([view], NOW_S + 60, one, pace, flat(1_000.0), SAME)
         assert later.age_at_end_s([view], NOW_S + 60, np.array([0.0])) == pytest.approx(ends)
 
     def test_it_was_never_at_its_end_if_its_share_is_worth_far_less_than_was_thought(self) -> None:
         """A job whose steps sleep ran on two GPUs first: one was thought to end it in 1.5 s."""
         view, one = at("a", 0.0, 1_000.0), np.array([1.0])
         thought, is_worth = np.array([100.0]), np.array([2.0])
-        clocks = Clocks(at_s=NOW_S - 60.0).advanced([view], NOW_S, one, thought, flat(1_000.0))
+        clocks = Clocks(at_s=NOW_S - 60.0).advanced(
+            [view], NOW_S, one, thought, flat(1_000.0), SAME
+        )
         later = clocks.advanced([view], NOW_S + 60, one, is_worth, flat(1_000.0), is_worth)
         assert later.done([view]) == pytest.approx(1_000.0 * 2.0 / 100.0 + 60 * 2.0)
         age = later.age_at_end_s([view], NOW_S + 60, np.array([7.0]))
@@ -128,7 +131,7 @@ class TestClocks:
 
     def test_it_stays_as_it_is_where_a_training_only_grows_slower(self) -> None:
         view, one, pace = at("a", 0.0, 1_000.0), np.array([1.0]), np.array([10.0])
-        clocks = Clocks(at_s=NOW_S - 60.0).advanced([view], NOW_S, one, pace, flat(1_000.0))
+        clocks = Clocks(at_s=NOW_S - 60.0).advanced([view], NOW_S, one, pace, flat(1_000.0), SAME)
         slower = np.array([6.0])
         later = clocks.advanced([view], NOW_S + 60, one, slower, flat(1_000.0), slower)
         assert later.done([view]) == pytest.approx(60 * 10.0 + 60 * 6.0)
@@ -136,8 +139,8 @@ class TestClocks:
     def test_it_runs_on_if_the_job_turns_out_to_be_longer(self) -> None:
         view = at("a", 0.0, 1_000.0)
         one, pace = np.array([1.0]), np.array([100.0])
-        clocks = Clocks(at_s=NOW_S - 60.0).advanced([view], NOW_S, one, pace, flat(1_000.0))
-        longer = clocks.advanced([view], NOW_S + 60, one, pace, flat(20_000.0))
+        clocks = Clocks(at_s=NOW_S - 60.0).advanced([view], NOW_S, one, pace, flat(1_000.0), SAME)
+        longer = clocks.advanced([view], NOW_S + 60, one, pace, flat(20_000.0), SAME)
         age = longer.age_at_end_s([view], NOW_S + 60, np.array([7.0]))
         assert age == pytest.approx(NOW_S + 67.0)
 
@@ -145,14 +148,16 @@ class TestClocks:
         view = replace(at("a", 0.0, 1_000.0), report=None)
         unseen = replace(flat(1_000.0), known=np.array([False]))
         clocks = Clocks(at_s=NOW_S - 120.0)
-        clocks = clocks.advanced([view], NOW_S - 60, np.array([2.0]), np.array([9.9]), unseen)
+        clocks = clocks.advanced([view], NOW_S - 60, np.array([2.0]), np.array([9.9]), unseen, SAME)
         assert clocks.done([view]) == 0.0
-        clocks = clocks.advanced([view], NOW_S, np.array([4.0]), np.array([4.0]), flat(1_000.0))
+        clocks = clocks.advanced(
+            [view], NOW_S, np.array([4.0]), np.array([4.0]), flat(1_000.0), SAME
+        )
         assert clocks.done([view]) == pytest.approx(60 * 4.0 + 60 * 2.0)
 
     def test_a_job_that_came_since_counts_from_its_coming(self) -> None:
         view = at("a", 0.0, 1_000.0)
         late = replace(view, spec=replace(view.spec, submitted_s=NOW_S - 10.0))
         one = np.array([1.0])
-        clocks = Clocks(at_s=NOW_S - 60.0).advanced([late], NOW_S, one, one, flat(1_000.0))
+        clocks = Clocks(at_s=NOW_S - 60.0).advanced([late], NOW_S, one, one, flat(1_000.0), SAME)
         assert clocks.done([late]) == pytest.approx(10.0)

@@ -126,6 +126,7 @@ def test_the_promise_is_in_the_decision() -> None:
     decision = decide(Headway(), snapshot(nodes(4), running(job("a"), {"n0": 1})))
     numbers = dict(decision.reasons[0].numbers)
     assert {"rho_hat", "egalitarian_s", "finish_s", "finish_error_s"} <= set(numbers)
+    assert numbers["guess"] == 1.0  # it has not said how long it trains
     assert decision.gap is not None
 
 

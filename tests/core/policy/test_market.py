@@ -52,16 +52,20 @@ class TestPromise:
         assert promise.egalitarian_s[0] < promise.egalitarian_s[1]
 
     def test_nothing_known_is_a_wide_interval(self) -> None:
-        unknown, known = promised(job("a"), rigid("b")).error
+        promise = promised(job("a"), rigid("b"))
+        unknown, known = promise.error
         assert unknown == UNKNOWN_ERROR
         assert known == LEAST_ERROR
+        assert promise.known.tolist() == [False, True]
 
     def test_so_is_a_length_that_nobody_has_told(self) -> None:
         """A script that was submitted as it is was promised its end in 14 s, ± 0; it took 190 s."""
         silent = running(job("a"), {"n0": 1})
         told = replace(silent, report=replace(report(), total_examples=1e6))
         assert promised(silent).error[0] == UNKNOWN_ERROR
+        assert not promised(silent).known[0]
         assert promised(told).error[0] < UNKNOWN_ERROR
+        assert promised(told).known[0]
 
     def test_an_error_of_the_fit_and_of_the_noise_scale_widen_it(self) -> None:
         view = running(job("a"), {"n0": 1})

@@ -13,6 +13,7 @@ from headway.core.policy.promise import Promise
 def promise(age_s: float = 100.0, left_s: float = 1_000.0, lookahead_s: float = 600.0) -> Promise:
     one = np.array
     return Promise(
+        known=one([True]),
         age_s=one([age_s]),
         left_s=one([left_s]),
         egalitarian_s=one([1_100.0]),

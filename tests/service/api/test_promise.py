@@ -40,11 +40,14 @@ def test_a_promise_from_submission_to_the_end_and_over_a_restart(tmp_path: Path)
         client = service.client
         submit(client, "runs", gpus=2)
         job = shown(client, "runs", lambda job: job["phase"] == "running")
+        assert job["promise"]["basis"] == "guess"  # nobody has told anything yet
+        assert "It has no promise yet: how long it takes is not known;" in job["explanation"]
         submit(client, "waits", gpus=2)
         say(client, "runs", AgentPhase.RUNNING, 1, 10.0)
         job = shown(client, "runs", known)
         promise = job["promise"]
         assert job["no_promise"] is None
+        assert promise["basis"] == "measured"
         assert promise["earliest_s"] <= promise["finish_s"] <= promise["latest_s"]
         assert promise["decided_s"] < promise["earliest_s"]
         life_s = promise["finish_s"] - job["submitted_s"]
@@ -53,7 +56,8 @@ def test_a_promise_from_submission_to_the_end_and_over_a_restart(tmp_path: Path)
         assert f"{promise['rho_hat']:.2f} of its egalitarian time" in job["explanation"]
         waits = shown(client, "waits", lambda job: job["promise"] is not None)
         assert (waits["gpus"], waits["why"]["code"]) == (0, "WaitingForGpus")
-        assert waits["explanation"].startswith("It waits for GPUs that other jobs hold. It ends")
+        assert waits["promise"]["basis"] == "guess"
+        assert waits["explanation"].startswith("It waits for GPUs that other jobs hold. It has no")
         service.kill()
     with running(tmp_path, *SERVICE, "headway") as service:
         client = service.client
@@ -70,10 +74,31 @@ def test_a_promise_from_submission_to_the_end_and_over_a_restart(tmp_path: Path)
         assert ended["explanation"].startswith("It finished after ")
 
 
+def test_what_more_gpus_would_be_worth_is_said_once_it_has_reported(tmp_path: Path) -> None:
+    """``headway explain`` said what a job holds, and never why it was no more."""
+    with running(tmp_path, *SERVICE, "headway") as service:
+        for name in ("one", "other"):
+            submit(service.client, name, gpus="1-4", batch=32, preemptible=True)
+        job = shown(service.client, "other", lambda job: job["phase"] == "running")
+        assert (job["gpus"], job["more"]) == (1, None)
+        say(service.client, "other", AgentPhase.RUNNING, 1, 10.0)
+        job = shown(service.client, "other", lambda job: known(job) and job["more"])
+        times = (0.1 + 0.01 * 32) / (0.1 + 0.01 * 16)  # synchronising costs nothing, passes do
+        assert job["more"] == {
+            "gpus": 2,
+            "times": pytest.approx(times),
+            "tried": False,
+            "short": "",
+        }
+        assert (
+            f"GPU that it held. 2 GPUs would make it {times:.2f} times as fast by its model, where "
+            "it was never tried. It ends in about " in job["explanation"]
+        )
+
+
 def known(job: Any) -> bool:
     """Whether its agent's report has reached a decision: before, its length is a guess."""
-    numbers = {} if job["why"] is None else job["why"]["numbers"]
-    return "finish_s" in numbers and bool(numbers["finish_error_s"] < numbers["finish_s"] / 2)
+    return job["promise"] is not None and bool(job["promise"]["basis"] == "measured")
 
 
 def test_another_policy_takes_its_promises_back(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from math import isfinite
 from types import MappingProxyType
 
 from headway.core.control.lifecycle import Phase
-from headway.core.control.promised import Promised
+from headway.core.control.promised import Basis, Promised
 from headway.core.explain.record import EXACT, Factors
 from headway.core.types import Reason
 
@@ -25,6 +25,7 @@ class Standing:
     earliest_s: float  # 95 of 100 ends are between these two, by how earlier promises came out
     latest_s: float
     decided_s: float  # when this was predicted
+    basis: Basis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +61,7 @@ def standing(told: Told, now_s: float) -> Standing | str:
         earliest_s=earliest_s,
         latest_s=latest_s,
         decided_s=told.decided_s,
+        basis=promised.basis,
     )
 
 

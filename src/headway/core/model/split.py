@@ -4,6 +4,7 @@ from typing import NamedTuple, TypeVar
 
 from headway.core.errors import InvalidInputError
 from headway.core.types import BatchContract, FloatArray
+from headway.core.words import counted
 
 Whole = TypeVar("Whole", int, FloatArray)
 
@@ -43,7 +44,7 @@ def split_batch(
     if batch_size > most:
         raise InvalidInputError(
             f"a batch of {batch_size} needs more than {contract.max_accum_steps} accumulation "
-            f"steps of {contract.max_batch_per_gpu} on {gpus} GPUs: allow more of "
+            f"steps of {contract.max_batch_per_gpu} on {counted(gpus, 'GPU')}: allow more of "
             "either, or ask for more GPUs"
         )
     m, passes = fewest_passes(batch_size, gpus, contract.max_batch_per_gpu)

@@ -152,7 +152,7 @@ class Clocks:
         share: Float64[FloatArray, " jobs"],
         share_per_s: Float64[FloatArray, " jobs"],
         course: Course,
-        before_per_s: Float64[FloatArray, " jobs"] | None = None,
+        before_per_s: Float64[FloatArray, " jobs"],
     ) -> "Clocks":
         """With the time since, in which each job had its share, at the goodput of now.
 
@@ -161,9 +161,8 @@ class Clocks:
         fast; it would have been done in a second, and rank as late for good.
         """
         each = {}
-        worth = np.full(len(jobs), np.inf) if before_per_s is None else before_per_s
         for row, job in enumerate(jobs):
-            clock = self.each.get(job.spec.job_id, Clock()).corrected(float(worth[row]))
+            clock = self.each.get(job.spec.job_id, Clock()).corrected(float(before_per_s[row]))
             passed_s = max(min(now_s - self.at_s, job.age_s(now_s)), 0.0)
             lived = (*clock.unseen, (float(share[row]), passed_s))
             if not course.known[row]:

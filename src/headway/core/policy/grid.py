@@ -4,7 +4,7 @@ What policies share, so that none of them depends on the order in which it is to
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -66,26 +66,33 @@ class Grid:
         needs = [gpus_needed(job, at_requested_size=at_requested_size) for job in queue]
         most = widest(nodes)  # once for all that ask for nothing else
         room = [room_for(job.spec, nodes) if any(asked(job.spec)) else most for job in queue]
-        fits = [job for at, job in enumerate(queue) if needs[at] <= room[at]]
-        specs = [job.spec for job in fits]
-        resources = counting(specs, nodes)
-        needed = beside(specs, nodes, resources)
         capacity = np.array([node.gpus for node in nodes], dtype=np.int64)
+        wanted = _wanted(queue, nodes)
+        stays = [
+            not job.spec.preemptible and wanted[at].any() and (wanted[at] <= capacity).all()
+            for at, job in enumerate(queue)
+        ]  # whatever else its nodes have now
+        fit = [stays[at] or needs[at] <= room[at] for at in range(len(queue))]
+        fits = [at for at in range(len(queue)) if fit[at]]
+        specs = [queue[at].spec for at in fits]
+        resources = counting(specs, nodes)
+        pinned = np.array(stays, dtype=np.bool_)[fits]
+        held, needed = _held(wanted[fits], pinned, capacity, beside(specs, nodes, resources))
         names = sorted({node.rack or "" for node in nodes})
         racks = {name: rack for rack, name in enumerate(names)}
         types = _types(nodes)
         kinds = {one.name: kind for kind, one in enumerate(types)}
         return cls(
-            jobs=tuple(fits),
+            jobs=tuple(queue[at] for at in fits),
             nodes=nodes,
             capacity=capacity,
             types=types,
             kind=np.array([kinds[node.gpu_type] for node in nodes], dtype=np.int64),
             rack=np.array([racks[node.rack or ""] for node in nodes], dtype=np.int64),
-            held=_held(fits, nodes, capacity, needed),
+            held=held,
             resources=resources,
             beside=needed,
-            too_large=tuple(job for at, job in enumerate(queue) if needs[at] > room[at]),
+            too_large=tuple(job for at, job in enumerate(queue) if not fit[at]),
             at_requested_size=at_requested_size,
         )
 
@@ -212,31 +219,42 @@ class Grid:
         ]
 
 
-def _held(
-    jobs: Sequence[JobView],
-    nodes: tuple[Node, ...],
-    capacity: Int64[IntArray, " nodes"],
-    needed: Beside,
-) -> Int64[IntArray, "jobs nodes"]:
-    """Who holds what. With a node gone or grown smaller, who came first keeps its GPUs.
-
-    A job on two types, as when a node has come back with other GPUs, holds nothing either.
-    """
+def _wanted(jobs: Sequence[JobView], nodes: tuple[Node, ...]) -> Int64[IntArray, "jobs nodes"]:
+    """What each has, all zero with a node gone, or on two types: a node came back with others."""
     at = {node.node_id: index for index, node in enumerate(nodes)}
-    held = np.zeros((len(jobs), len(nodes)), dtype=np.int64)
-    room = Room(capacity, needed)
+    wanted = np.zeros((len(jobs), len(nodes)), dtype=np.int64)
     for row, job in enumerate(jobs):
         own = job.allocation.per_node
-        if not own or not all(node_id in at for node_id, _ in own):
-            continue
-        wanted = np.zeros_like(capacity)
-        for node_id, gpus in own:
-            wanted[at[node_id]] = gpus
-        one_type = len({nodes[at[node_id]].gpu_type for node_id, _ in own}) <= 1
-        if one_type and (wanted <= room.free(row)).all():
-            held[row] = wanted
-            room.take(row, wanted)
-    return held
+        there = all(node_id in at for node_id, _ in own)
+        if there and len({nodes[at[node_id]].gpu_type for node_id, _ in own}) == 1:
+            for node_id, gpus in own:
+                wanted[row, at[node_id]] = gpus
+    return wanted
+
+
+def _held(
+    wanted: Int64[IntArray, "jobs nodes"],
+    pinned: BoolArray,
+    capacity: Int64[IntArray, " nodes"],
+    needed: Beside,
+) -> tuple[Int64[IntArray, "jobs nodes"], Beside]:
+    """Who holds what. With a node grown smaller, who came first keeps its GPUs.
+
+    Before all others who may not be stopped; what goes with their GPUs counts as there, even where
+    a node has less of it by now.
+    """
+    held, free = np.zeros_like(wanted), capacity.copy()
+    for row in np.flatnonzero(pinned).tolist():
+        if (wanted[row] <= free).all():
+            held[row] = wanted[row]
+            free -= wanted[row]
+    needed = replace(needed, room=np.maximum(needed.room, held.T @ needed.each))
+    room = Room(capacity, needed, held)
+    for row in np.flatnonzero(~pinned & wanted.any(axis=1)).tolist():
+        if (wanted[row] <= room.free(row)).all():
+            held[row] = wanted[row]
+            room.take(row, wanted[row])
+    return held, needed
 
 
 def _types(nodes: Sequence[Node]) -> tuple[GpuType, ...]:

@@ -147,4 +147,6 @@ def _numbers(
         "finish_s": promise.age_s + promise.left_s,
         "finish_error_s": promise.error * promise.left_s,
     }
+    if not promise.known.all():
+        numbers["guess"] = np.where(promise.known, 0.0, 1.0)
     return numbers | ({"weight": weight} if (weight != 1.0).any() else {})

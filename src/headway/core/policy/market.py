@@ -86,12 +86,14 @@ class Market:
         clocks = clocks.recalled(grid.jobs, now_s, ahead, self.clocks, course)
         virtual_s = drain.time_s(course.work_from(clocks.done(grid.jobs)))
         mean_per_s = work / left_s
+        known = _reckoned(grid, course.known)
         promise = Promise(
+            known=known,
             age_s=np.array([job.age_s(now_s) for job in grid.jobs]),
             left_s=left_s,
             egalitarian_s=np.maximum(clocks.age_at_end_s(grid.jobs, now_s, virtual_s), 1.0),
             share_per_s=mean_per_s,
-            error=_errors(grid, course.known),
+            error=_errors(grid, known),
             lookahead_s=lookahead_s,
         )
         speedups = Speedups.over(grid, tables, mean_per_s, cap)
@@ -103,7 +105,7 @@ def _errors(grid: Grid, known: BoolArray) -> Float64[FloatArray, " jobs"]:
     errors = np.full(len(grid.jobs), UNKNOWN_ERROR)
     for row, job in enumerate(grid.jobs):
         report = job.report
-        if not known[row] or report is None or not _tells_its_length(job):
+        if not known[row] or report is None:
             continue
         phi, phi_error = assumed_noise_scale(report.noise_scale), report.noise_scale_error or 0.0
         initial = job.spec.batch.initial_batch_size
@@ -113,5 +115,11 @@ def _errors(grid: Grid, known: BoolArray) -> Float64[FloatArray, " jobs"]:
     return errors
 
 
-def _tells_its_length(job: JobView) -> bool:
-    return job.spec.adaptation is not None or job.work_examples is not None
+def _reckoned(grid: Grid, told: BoolArray) -> BoolArray:
+    """Of which jobs, or of their kinds, both the speed and the length are known."""
+    tells = [
+        job.report is not None
+        and (job.spec.adaptation is not None or job.work_examples is not None)
+        for job in grid.jobs
+    ]
+    return told & np.array(tells, dtype=np.bool_)

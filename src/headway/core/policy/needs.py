@@ -11,6 +11,7 @@ import numpy as np
 
 from headway.core.solve.beside import BEYOND, Beside
 from headway.core.types import Int64, IntArray, Node, ReasonCode, widest
+from headway.core.words import counted
 
 PARTS = 1_000  # of a CPU, or of a GB
 
@@ -21,7 +22,7 @@ class Resource:
 
     of_node: str  # field of a node
     of_job: str  # field of a job, for each GPU
-    unit: str  # as people say it
+    unit: str  # as people say it, of one
     waits: ReasonCode  # of a job that waits for it
 
 
@@ -48,7 +49,7 @@ class Needs:
 
 
 RESOURCES = (
-    Resource(of_node="cpus", of_job="cpus_per_gpu", unit="CPUs", waits=ReasonCode.NO_CPUS),
+    Resource(of_node="cpus", of_job="cpus_per_gpu", unit="CPU", waits=ReasonCode.NO_CPUS),
     Resource(
         of_node="memory_gb", of_job="memory_gb_per_gpu", unit="GB", waits=ReasonCode.NO_MEMORY
     ),
@@ -102,7 +103,7 @@ def asked(job: Asks) -> Iterator[tuple[str, float]]:
 def in_words(job: Asks) -> str:
     """What a job asks for beside each GPU: 8 CPUs and 64 GB each."""
     units = {one.of_job: one.unit for one in RESOURCES}
-    return " and ".join(f"{amount:g} {units[name]}" for name, amount in asked(job)) + " each"
+    return " and ".join(counted(amount, units[name]) for name, amount in asked(job)) + " each"
 
 
 def scarcest(job: Asks, nodes: Sequence[Node]) -> str:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headway.core.types import Float64, FloatArray
+from headway.core.types import BoolArray, Float64, FloatArray
 
 HOUR_S = 3600.0
 MOST_COST = 1e100  # of (T / E)^q, which is no less than its inverse; so that no sum overflows
@@ -17,6 +17,7 @@ class Promise:
     All times are ages, from submission on.
     """
 
+    known: BoolArray  # False: how long it takes is a guess
     age_s: Float64[FloatArray, " jobs"]
     left_s: Float64[FloatArray, " jobs"]  # to its end at its share, from where it is
     egalitarian_s: Float64[FloatArray, " jobs"]  # how old it would be at its end with its share

@@ -12,6 +12,7 @@ from headway.core.ids import JobId
 from headway.core.model.schedule import first_batch_size, known_sizes, most_for_fewest
 from headway.core.policy.needs import in_words, room_for, scarcest
 from headway.core.types import BatchContract, GpuBounds, JobSpec, Launch, Node, widest
+from headway.core.words import counted
 from headway.service.api.contract import contract_of
 from headway.service.api.schemas import JobRequest
 
@@ -56,8 +57,8 @@ def _gpus(request: JobRequest, cluster_gpus: int) -> GpuBounds:
     )
     if not bounds.allowed(cluster_gpus):
         raise InvalidInputError(
-            f"gpus.min: the job needs {bounds.smallest} GPUs and the cluster has {cluster_gpus}; "
-            "ask for fewer"
+            f"gpus.min: the job needs {counted(bounds.smallest, 'GPU')} and the cluster has "
+            f"{cluster_gpus}; ask for fewer"
         )
     return bounds
 
@@ -68,7 +69,8 @@ def _usable(request: JobRequest, gpus: GpuBounds, nodes: Sequence[Node]) -> tupl
     usable = gpus.allowed(room)
     if not usable:
         raise InvalidInputError(
-            f"{scarcest(request, nodes)}: the job needs {gpus.smallest} GPUs with "
+            f"{scarcest(request, nodes)}: the job needs "
+            f"{counted(gpus.smallest, 'GPU')} with "
             f"{in_words(request)} and the cluster has room for {room} of these; ask for less"
         )
     return usable

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from fastapi import Depends, HTTPException, Request
 
 from headway.core.ids import JobId
+from headway.core.policy.base import Traits
 from headway.service.reads import JobRecord
 from headway.service.runner import Runner
 from headway.service.settings import Settings
@@ -21,6 +22,7 @@ class Desk:
     runner: Runner[Any]
     store: Store
     settings: Settings
+    traits: Traits  # of the policy
     token: str
     log_file: Callable[[JobId], Path]  # what a job's workers have printed
     started_s: float

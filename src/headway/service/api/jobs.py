@@ -7,8 +7,10 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field
 
 from headway.core.control.events import Event, JobCancelled, JobSubmitted
+from headway.core.explain.more import more
 from headway.core.ids import JobId
 from headway.core.types import Node, total_gpus
+from headway.core.words import counted
 from headway.service.api import views
 from headway.service.api.admit import admit
 from headway.service.api.desk import Desk, Here
@@ -63,7 +65,10 @@ def submit(
 def _detail(here: Desk, job_id: str, now_s: float) -> JobDetail:
     record = here.job(job_id)
     told = record.told(here.settings.policy, here.runner.board.factors)
-    return views.detail(record, told, now_s)
+    now = here.runner.state.snapshot()
+    active = (job for job in now.jobs if job.spec.job_id == job_id)
+    worth = next((more(job, now, here.traits) for job in active), "")
+    return views.detail(record, told, now_s, worth)
 
 
 def _dry(request: JobRequest, here: Desk, nodes: Sequence[Node]) -> Dry:
@@ -74,9 +79,11 @@ def _dry(request: JobRequest, here: Desk, nodes: Sequence[Node]) -> Dry:
     free = total - sum(job.allocation.gpus for job in state.jobs.values())
     due_s = here.runner.next_round_s
     wait_s = 0.0 if due_s is None else max(due_s - here.runner.now_s(), 0.0)
+    least, most = spec.gpus.smallest, counted(spec.gpus.max_gpus, "GPU")
+    sizes = most if least == spec.gpus.max_gpus else f"{least} to {most}"
     message = (
-        f"valid: {job_id} may hold {spec.gpus.smallest} to {spec.gpus.max_gpus} GPUs; {free} of "
-        f"{total} are free, {len(state.jobs)} other jobs are active; policy "
+        f"valid: {job_id} may hold {sizes}; {free} of {total} are free, "
+        f"{counted(len(state.jobs), 'other active job')}; policy "
         f"{here.settings.policy} decides in {wait_s:.0f} s. Nothing was submitted."
     )
     return Dry(job_id=job_id, spec=views.builtins(spec), message=message)

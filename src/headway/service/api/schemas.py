@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
-from headway.core.types import MOST_EXAMPLES
+from headway.core.types import MOST_BESIDE, MOST_EXAMPLES
 from headway.service.api.contract import BatchRequest
 from headway.service.api.fields import Body, Count, Examples, Number, Text, span
 
@@ -60,7 +60,7 @@ class Requested(Body):
     batch: Examples | None = Field(default=None, description="by default, the initial batch size")
 
 
-PerGpu = Annotated[Number, Field(ge=0, le=1e5, allow_inf_nan=False)]
+PerGpu = Annotated[Number, Field(ge=0, le=MOST_BESIDE, allow_inf_nan=False)]
 Gpus = Annotated[GpusRequest, span("min", "max")]
 Batch = Annotated[BatchRequest, span("initial", "max")]
 

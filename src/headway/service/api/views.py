@@ -6,6 +6,9 @@ from typing import Any
 import msgspec
 from pydantic import BaseModel, Field
 
+from headway.core.control.lifecycle import Phase
+from headway.core.control.promised import Basis
+from headway.core.explain.more import More
 from headway.core.explain.promise import Told, standing
 from headway.core.explain.why import explain
 from headway.core.types import NOTHING, Allocation, work_examples
@@ -33,6 +36,19 @@ class PromiseView(BaseModel):
         description="with the former, around 95 of 100 ends, by earlier promises"
     )
     decided_s: float = Field(description="when this was predicted")
+    basis: Basis = Field(
+        description="guess until the job, or its kind, has reported how long it takes; then "
+        "measured"
+    )
+
+
+class MoreView(BaseModel):
+    """What more GPUs would be worth, by the model of a job's speed."""
+
+    gpus: int
+    times: float = Field(description="its progress a second over that on what it holds")
+    tried: bool = Field(description="whether it ever held so many")
+    short: str = Field(description="what is short beside GPUs that are free, in words")
 
 
 class HistoryView(BaseModel):
@@ -61,12 +77,17 @@ class JobSummary(BaseModel):
     allocation: dict[str, int] = Field(description="GPUs by node", examples=[{"localhost": 2}])
     batch_mode: str
     batch_size: int | None = Field(description="as last reported, in examples")
-    progress_examples: float | None = Field(description="scale-invariant examples done")
-    progress_share: float | None = Field(description="of the declared work, if it was declared")
+    progress_examples: float | None = Field(
+        description="scale-invariant examples done, as last reported"
+    )
+    progress_share: float | None = Field(
+        description="of the work as its loop says or its owner declared; 1 once it has finished"
+    )
     restarts: int
     submitted_s: float = Field(description="seconds since the epoch")
     started_s: float | None
     ended_s: float | None
+    age_s: float = Field(description="from submission to its end, or to now")
     attained_gpu_s: float = Field(description="GPU-seconds held so far")
     message: str = Field(description="why it failed")
 
@@ -74,11 +95,15 @@ class JobSummary(BaseModel):
 class JobDetail(JobSummary):
     """All there is to show of a job."""
 
+    now_s: float = Field(description="when all this is so, by the clock of the service")
     spec: dict[str, Any] = Field(description="as it was submitted, defaults filled in")
     report: dict[str, Any] | None = Field(description="what its agent said last")
     why: ReasonView | None
     promise: PromiseView | None
     no_promise: str | None = Field(description="why there is no promise")
+    more: MoreView | None = Field(
+        description="what more GPUs would be worth; null where it is not known, or there is no more"
+    )
     explanation: str = Field(description="why it holds what it holds, in a sentence or two")
     history: list[HistoryView]
 
@@ -96,17 +121,19 @@ def summary(record: JobRecord, now_s: float) -> JobSummary:
     return JobSummary(**_summary(record, now_s))
 
 
-def detail(record: JobRecord, told: Told, now_s: float) -> JobDetail:
+def detail(record: JobRecord, told: Told, now_s: float, more: More | str = "") -> JobDetail:
     """All there is to show of a job."""
     promise = standing(told, now_s)
     return JobDetail(
         **_summary(record, now_s),
+        now_s=now_s,
         spec=builtins(record.job.spec),
         report=None if record.report is None else builtins(record.report),
         why=_why(record),
         promise=None if isinstance(promise, str) else PromiseView(**builtins(promise)),
         no_promise=promise if isinstance(promise, str) else None,
-        explanation=explain(told, _held(record).gpus, now_s),
+        more=None if isinstance(more, str) else MoreView(**builtins(more)),
+        explanation=explain(told, _held(record).gpus, now_s, more),
         history=[HistoryView(**builtins(entry)) for entry in record.history],
     )
 
@@ -158,11 +185,12 @@ def _summary(record: JobRecord, now_s: float) -> dict[str, Any]:
         "batch_mode": str(spec.batch.mode),
         "batch_size": None if report is None else report.batch_size,
         "progress_examples": done,
-        "progress_share": _share(done, work_examples(spec, report)),
+        "progress_share": _share(record, done, work_examples(spec, report)),
         "restarts": job.restarts,
         "submitted_s": spec.submitted_s,
         "started_s": job.first_started_s,
         "ended_s": record.ended_s,
+        "age_s": (now_s if record.ended_s is None else record.ended_s) - spec.submitted_s,
         "attained_gpu_s": job.attained_gpu_s if record.phase.ended else job.attained_at(now_s),
         "message": record.message,
     }
@@ -172,5 +200,8 @@ def _held(record: JobRecord) -> Allocation:
     return NOTHING if record.phase.ended else record.job.allocation
 
 
-def _share(done: float | None, work: float | None) -> float | None:
+def _share(record: JobRecord, done: float | None, work: float | None) -> float | None:
+    """The last report of a job comes before its end: what has finished is done."""
+    if record.phase is Phase.FINISHED:
+        return 1.0
     return None if done is None or work is None else min(done / work, 1.0)
