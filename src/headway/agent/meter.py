@@ -9,8 +9,9 @@ import torch
 
 from headway.agent.context import Context
 from headway.agent.noise import HORIZON, NoiseScale
+from headway.agent.norms import Measured
 from headway.agent.plan import Pass
-from headway.agent.probe import GradientProbe, Measured
+from headway.agent.probe import GradientProbe
 from headway.agent.timing import History, Shape, Stopwatch
 
 MOST_STEPS = 256  # between two exchanges
@@ -113,8 +114,8 @@ class Meter:
     def plain_ahead(self) -> int:
         """Steps of one pass that a worker alone may make from here on without a word to the meter
         before the last: those that are not measured."""
-        turn = self.steps % self.every
-        if self._workers > 1 or turn < 2:  # two steps in a row where differences are taken
+        turn, measured = self.steps % self.every, 1 if self._halves else 2  # in a row
+        if self._workers > 1 or turn < measured:
             return 0
         return min(self.every - turn, self._watch.untimed_ahead())
 
@@ -126,10 +127,14 @@ class Meter:
         """So long took each of the plain steps that were made."""
         self.steps += len(laps_s)
         timed_s = self._watch.passed(laps_s)
+        if not timed_s:
+            return
+        step_s = self.step_s or timed_s[0]
         for lap_s in timed_s:
-            self.step_s = _smoothed(self.step_s, lap_s)
+            step_s += _SMOOTHING * (lap_s - step_s)
+        self.step_s = step_s
         shape = Shape(self._workers, self._nodes, step_size, 0, self._gpu_type)
-        self.history.add_all(shape, zip(timed_s, timed_s, strict=True))
+        self.history.add_row(shape, timed_s)
 
     def _end_step(self, one: Pass) -> None:
         self.probe.end_step()

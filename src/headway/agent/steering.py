@@ -221,6 +221,8 @@ class Steering:
     def _rate_moved(self, phi: float | None) -> bool:
         """Whether rate and progress would be others with what is measured now."""
         size = self.course.split.batch_size
+        if size == self.contract.initial_batch_size:  # every factor is 1
+            return False
         held, now = (
             (self._scale(size, one).rate, self._worth(size, one))
             for one in (self.course.noise_scale, phi)
