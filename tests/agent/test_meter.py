@@ -264,6 +264,32 @@ def test_all_that_a_measured_step_takes_longer_counts() -> None:
     assert 2.0 < meter._cost_s <= 4.0  # of two steps that are 2 s longer each
 
 
+def test_what_tidies_up_after_a_measured_step_counts() -> None:
+    """Hooks go, and the next row of plain steps is reckoned: a fifth of what a pair costs a small
+    network, and nobody's."""
+    meter = made("differences")
+    net, optimizer = watched(meter, "sgd")
+    learn, now_s = learning(net), [0.0]
+
+    def one_pass(one: Pass, read: Tensor) -> None:
+        learn(one, read)
+        now_s[0] += 1.0
+
+    def tidies(end_pass: Callable[[Pass], None]) -> Callable[[Pass], None]:
+        def ended(one: Pass) -> None:
+            measured = meter._measured
+            end_pass(one)
+            now_s[0] += 0.5 if measured else 0.0
+
+        return ended
+
+    meter.every = 8
+    meter._watch = Stopwatch(lambda: now_s[0], None)
+    meter.end_pass = tidies(meter.end_pass)  # type: ignore[method-assign]
+    run(meter, optimizer, WAYS["differences"], epochs=20, one_pass=one_pass)
+    assert meter._cost_s == pytest.approx(1.0, rel=0.2)  # of two steps with 0.5 s after each
+
+
 def test_halving_is_never_taken_for_free() -> None:
     """The cost is a difference of two times. On a busy machine it came out below 0, every other
     step was halved, and training took a fifth longer."""

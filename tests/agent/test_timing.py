@@ -159,7 +159,7 @@ def test_steps_that_no_one_times_on_a_device_leave_the_timed_ones_where_they_are
     watch = Stopwatch(Clock(), wait=lambda: None)
     assert watch.untimed_ahead() == 0  # warming up
     for _ in range(WARM_UP_STEPS):
-        passes(watch, watch._clock, 1.0)
+        passes(watch, watch.now_s, 1.0)
         watch.step(alone=True, last_gradient_s=0.0)
     ahead = watch.untimed_ahead()
     assert ahead == TIMED_ON_DEVICE - WARM_UP_STEPS

@@ -75,6 +75,7 @@ class Meter:
         self._cost_s: float | None = None  # of a pair
         self._measured = False  # the present step
         self._extra_s = 0.0  # that measured steps took longer than others since ``sums``
+        self._left_s: float | None = None  # the measured step before: what tidies up counts too
         self._taken: list[Measured] = []
         self._squared_norm = Mean()  # of the gradient itself, in this epoch
         cuda = torch.cuda.is_available()
@@ -91,6 +92,8 @@ class Meter:
         self.noise.samples = float(samples)
 
     def begin_pass(self, one: Pass) -> None:
+        self._between()
+        self._watch.begin_pass(one.index)
         turn = self.steps % self.every
         differences = self._workers == 1 and one.passes == 1 and not self._halves
         measured = turn == 0 or (turn == 1 and differences)
@@ -104,7 +107,6 @@ class Meter:
             chained=turn == 0 and differences,
             examples=float(one.step_size * self.every),
         )
-        self._watch.begin_pass(one.index)
 
     def end_pass(self, one: Pass) -> None:
         self._watch.end_pass(last=one.last)
@@ -122,6 +124,7 @@ class Meter:
     def begin_plain(self) -> None:
         """Such steps follow."""
         self.probe.rest()
+        self._between()
 
     def passed(self, step_size: int, laps_s: list[float]) -> None:
         """So long took each of the plain steps that were made."""
@@ -150,6 +153,7 @@ class Meter:
         elif not one.halved:
             if self._measured and self.step_s is not None and self._workers == 1:
                 self._extra_s += step_s - self.step_s
+                self._left_s = self._watch.ended_s
             self.step_s = _smoothed(self.step_s, step_s)
         per_gpu = -(-one.step_size // (self._workers * one.passes))
         shape = Shape(self._workers, self._nodes, per_gpu, one.passes - 1, self._gpu_type)
@@ -158,6 +162,7 @@ class Meter:
     def sums(self) -> list[float]:
         """What was measured since the last call, to be added up over the workers: the only time
         that the host waits for it."""
+        self._left_s = None  # what follows is not for measuring
         self._taken = self.probe.take()
         measured = [number for one in self._taken for number in (one.small, one.big, one.doubt)]
         sums: list[float] = torch.stack(measured).tolist() if measured else []
@@ -203,6 +208,11 @@ class Meter:
         if self._halves and wanted < self.every < 4 * wanted:
             return self.every  # a record each time: down for a good reason only, up at once
         return wanted
+
+    def _between(self) -> None:
+        if self._left_s is not None:
+            self._extra_s += self._watch.now_s() - self._left_s
+            self._left_s = None
 
     def _costs(self, pair_s: float) -> None:
         most_s = _MOST_STEPS * self.step_s if self.step_s else pair_s

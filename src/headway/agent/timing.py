@@ -187,7 +187,8 @@ class Stopwatch:
     """Takes the time of the passes of one step."""
 
     def __init__(self, clock: Callable[[], float], wait: Callable[[], None] | None) -> None:
-        self._clock = clock
+        self.now_s = clock
+        self.ended_s = 0.0  # the last pass
         self._wait = wait  # for the device, which runs behind
         self._dropped = WARM_UP_STEPS
         self._steps = 0
@@ -216,12 +217,13 @@ class Stopwatch:
             self._timed = self._wait is None or self._steps % TIMED_ON_DEVICE == 0
             self._steps += 1
             self._settle()
-        self._began_s = self._clock()
+        self._began_s = self.now_s()
 
     def end_pass(self, *, last: bool) -> None:
         if last:
             self._settle()
-        self._pass_s.append(self._clock() - self._began_s)
+        self.ended_s = self.now_s()
+        self._pass_s.append(self.ended_s - self._began_s)
 
     def step(self, *, alone: bool, last_gradient_s: float) -> tuple[float, float] | None:
         """(seconds of a pass, seconds of the step); None while warming up, or if not timed.
