@@ -18,7 +18,8 @@ MOST_STEPS = 256  # between two exchanges
 MEASURE_SHARE = 0.005  # of the time that measuring the noise scale may take
 EARLY_SHARE = 0.05  # while there is little to go by
 # of a step, which another start of forward and backward costs: a difference of two noisy times may
-# say less than nothing, and every other step would be halved
+# say less than nothing, and every other step would be halved. Of a larger batch less, by the root
+# of its growth: what the start costs remains, the rest of the step grows
 LEAST_OF_HALVING = 0.25
 _LITTLE = 16  # pairs
 _MOST_APART = 128  # steps between two measured ones
@@ -65,12 +66,14 @@ class Meter:
         self.noise = NoiseScale(horizon_examples=HORIZON * initial_batch_size)
         self.every = _APART_AT_FIRST  # one step in so many is measured; agreed among the workers
         self.history = History()
-        self.step_s: float | None = None
+        self.step_s: float | None = None  # of a whole step; the last one of an epoch may be short
         self._workers = workers
         self._halves = halves and workers == 1
         self._halving = self._halves  # where there are several passes anyway, none is added
         self._nodes = nodes
         self._gpu_type = gpu_type
+        self._initial = initial_batch_size
+        self._whole = 0  # samples of a whole step
         self.steps = 0
         self._cost_s: float | None = None  # of a pair
         self._measured = False  # the present step
@@ -85,7 +88,7 @@ class Meter:
         """Steps have another shape from here on."""
         self._watch.restart()
         self.probe.forget_previous()
-        self.step_s, self._extra_s = None, 0.0
+        self.step_s, self._extra_s, self._whole = None, 0.0, 0
 
     def reads(self, samples: int) -> None:
         """The training data set has so many samples."""
@@ -132,7 +135,7 @@ class Meter:
         timed_s = self._watch.passed(laps_s)
         if not timed_s:
             return
-        step_s = self.step_s or timed_s[0]
+        step_s, self._whole = self.step_s or timed_s[0], step_size
         for lap_s in timed_s:
             step_s += _SMOOTHING * (lap_s - step_s)
         self.step_s = step_s
@@ -148,6 +151,13 @@ class Meter:
         if taken is None:
             return
         grad_s, step_s = taken
+        per_gpu = -(-one.step_size // (self._workers * one.passes))
+        shape = Shape(self._workers, self._nodes, per_gpu, one.passes - 1, self._gpu_type)
+        self.history.add(shape, grad_s=grad_s, step_s=step_s)
+        if one.step_size < self._whole:  # compared with others it would seem cheap, or they dear
+            return
+        if one.step_size > self._whole:
+            self._whole, self.step_s = one.step_size, None
         if one.halved and self.step_s is not None:  # costs another start of a pass
             self._costs(step_s - self.step_s)
         elif not one.halved:
@@ -155,9 +165,6 @@ class Meter:
                 self._extra_s += step_s - self.step_s
                 self._left_s = self._watch.ended_s
             self.step_s = _smoothed(self.step_s, step_s)
-        per_gpu = -(-one.step_size // (self._workers * one.passes))
-        shape = Shape(self._workers, self._nodes, per_gpu, one.passes - 1, self._gpu_type)
-        self.history.add(shape, grad_s=grad_s, step_s=step_s)
 
     def sums(self) -> list[float]:
         """What was measured since the last call, to be added up over the workers: the only time
@@ -202,7 +209,8 @@ class Meter:
             return _APART_AT_FIRST
         early = self.noise.pairs < _LITTLE
         share, most = (EARLY_SHARE, _MOST_APART_EARLY) if early else (MEASURE_SHARE, _MOST_APART)
-        cost_s = max(self._cost_s, LEAST_OF_HALVING * self.step_s if self._halving else 0.0)
+        least = LEAST_OF_HALVING * sqrt(self._initial / max(self._whole, self._initial))
+        cost_s = max(self._cost_s, least * self.step_s if self._halving else 0.0)
         apart = min(max(ceil(cost_s / (share * self.step_s)), 2), most)
         wanted = 1 << (apart - 1).bit_length()
         if self._halves and wanted < self.every < 4 * wanted:
