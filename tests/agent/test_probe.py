@@ -229,12 +229,13 @@ def test_a_halved_step_tells_what_its_two_passes_would(kind: type[torch.optim.Op
     torch.testing.assert_close(halves, passes, rtol=1e-4, atol=0.0, equal_nan=True)
 
 
-def test_two_backward_passes_in_one_are_not_taken_for_one_gradient() -> None:
+@pytest.mark.parametrize("halved", [False, True])
+def test_two_backward_passes_in_one_are_not_taken_for_one_gradient(halved: bool) -> None:
     model = net()
     probe = GradientProbe(workers=1)
     probe.watch(model.parameters())
     for index in range(2):
-        one = Pass(0, 8, index, 2, 4 * index, 4 * index + 4)
+        one = Pass(0, 8, index, 2, 4 * index, 4 * index + 4, halved)
         probe.begin_pass(one, measured=True, chained=False, examples=8.0)
         backward(model, slice(one.start, one.stop))
         backward(model, slice(one.start, one.stop))
@@ -300,13 +301,14 @@ def test_a_step_that_is_not_measured_calls_no_hook() -> None:
     assert hooked == [[False] * 4, [True] * 4, [False] * 4]
 
 
-def test_losses_of_different_parameters_make_one_gradient() -> None:
+@pytest.mark.parametrize("halved", [False, True])
+def test_losses_of_different_parameters_make_one_gradient(halved: bool) -> None:
     """Two backward passes over two models: the whole was once taken after the first of them."""
     first, second = net(), net()
     probe = GradientProbe(workers=1)
     probe.watch([*first.parameters(), *second.parameters()])
     for index in range(2):
-        one = Pass(0, 8, index, 2, 4 * index, 4 * index + 4)
+        one = Pass(0, 8, index, 2, 4 * index, 4 * index + 4, halved)
         probe.begin_pass(one, measured=True, chained=False, examples=8.0)
         backward(first, slice(one.start, one.stop))
         backward(second, slice(one.start, one.stop))

@@ -4,7 +4,7 @@ Part after part of one parameter after the other: no second copy of a model is e
 CPU a part stays in the cache and needs no fresh memory.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import final
 
@@ -80,17 +80,28 @@ class Halves:
     def clear(self) -> None:
         self._found = []
 
-    def add(self, parameter: nn.Parameter, new: Tensor | None, old: Tensor | None) -> None:
-        """None: the parameter had no gradient in that half."""
-        nothing = torch.zeros_like(parameter) if new is None or old is None else parameter
-        one, other = nothing if new is None else new, nothing if old is None else old
-        self._found += self._norms.products(parameter, one.detach(), other.detach())
+    def add(self, parameter: nn.Parameter, new: Tensor, old: Tensor | None) -> None:
+        """None: the parameter had no gradient in the first half."""
+        old = torch.zeros_like(new) if old is None else old
+        self._found += self._norms.products(parameter, new.detach(), old.detach())
 
-    def read(self, device: torch.device, *, share: float, kept_as: float) -> tuple[Tensor, Tensor]:
+    def read(
+        self,
+        device: torch.device,
+        *,
+        share: float,
+        kept_as: float,
+        alone: Iterable[tuple[nn.Parameter, Tensor]] = (),
+    ) -> tuple[Tensor, Tensor]:
         """Their squared norms added up, and that of the whole, of which the new one is a ``share``;
-        the old ones had been multiplied by ``kept_as``."""
-        found, self._found = [one.to(device, non_blocking=True) for one in self._found], []
-        new, old, both = torch.stack(found).view(-1, 3).sum(0).unbind()
+        the old ones had been multiplied by ``kept_as``. ``alone``: old ones without a new one."""
+        found = [*self._found]
+        for parameter, kept in alone:
+            found += self._norms.products(parameter, torch.zeros_like(kept), kept.detach())
+        if not found:  # sparse gradients alone
+            return torch.zeros((), device=device), torch.zeros((), device=device)
+        together = torch.stack([one.to(device, non_blocking=True) for one in found])
+        new, old, both = together.view(-1, 3).sum(0).unbind()
         old, both, rest = old / kept_as**2, both / kept_as, 1 - share
         return new + old, share**2 * new + rest**2 * old + 2 * share * rest * both
 

@@ -248,12 +248,11 @@ class GradientProbe:
         return added(norms, self._device)
 
     def _both_halves(self) -> Tensor:
-        for index, parameter in enumerate(self._watched):
-            kept = parameter.grad
-            if index not in self._seen and kept is not None and not kept.is_sparse:
-                self._halves.add(parameter, None, kept)
-        share = self._weight
-        small, whole = self._halves.read(self._device, share=share, kept_as=1 - share)
+        """What the second half gives no gradient keeps that of the first, for all that is known."""
+        unseen = [p for index, p in enumerate(self._watched) if index not in self._seen]
+        alone = [(p, p.grad) for p in unseen if p.grad is not None and not p.grad.is_sparse]
+        shares = {"share": self._weight, "kept_as": 1 - self._weight}
+        small, whole = self._halves.read(self._device, alone=alone, **shares)
         self._small = [small]
         return whole
 
@@ -261,6 +260,7 @@ class GradientProbe:
         """The differenced estimator: two steps of M examples as halves of one of 2 M."""
         size, kept = self._pass.step_size, self._kept
         if self._kept_size == size and kept.keys() == {id(p) for p, _ in dense}:
+            self._halves.clear()
             for parameter, new in dense:
                 self._halves.add(parameter, new, kept[id(parameter)])
             small, big = self._halves.read(self._device, share=0.5, kept_as=1.0)
