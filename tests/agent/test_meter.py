@@ -239,7 +239,7 @@ def test_where_measuring_is_dear_it_is_done_rarely() -> None:
     meter = made("differences")
     net, optimizer = watched(meter, "sgd")
     run(meter, optimizer, WAYS["differences"], epochs=40, one_pass=learning(net))
-    meter.step_s = 1.0
+    meter.step_s, meter.every = 1.0, 2
     asked = []
     for cost_s in (1e-4, 0.03, 0.3, 100.0):
         meter._cost_s = cost_s

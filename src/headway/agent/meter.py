@@ -213,8 +213,8 @@ class Meter:
         cost_s = max(self._cost_s, least * self.step_s if self._halving else 0.0)
         apart = min(max(ceil(cost_s / (share * self.step_s)), 2), most)
         wanted = 1 << (apart - 1).bit_length()
-        if self._halves and wanted < self.every < 4 * wanted:
-            return self.every  # a record each time: down for a good reason only, up at once
+        if wanted < self.every < 4 * wanted:  # costs are noisy: down for a good reason, up at once
+            return self.every
         return wanted
 
     def _between(self) -> None:
