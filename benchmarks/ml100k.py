@@ -90,7 +90,7 @@ def train(job: Job, task: kit.Task, wanted: kit.Options) -> float:
     loader = job.loader(task.train, batch_size=BATCH, seed=wanted.seed)
     scheduler = kit.cosine(job, optimizer)
     reached = float("inf")
-    for _ in job.epochs(wanted.epochs):
+    for epoch in job.epochs(wanted.epochs):
         for inputs, labels in loader:
             optimizer.zero_grad()
             predicted, squares = model(inputs)
@@ -102,7 +102,7 @@ def train(job: Job, task: kit.Task, wanted: kit.Options) -> float:
         with torch.no_grad():
             predicted, _ = net(task.test_inputs)
             reached = float((predicted - task.test_labels).square().mean().sqrt())
-        job.metric(reached)
+        kit.tell(job, epoch, reached, wanted)
     return reached
 
 

@@ -1,9 +1,9 @@
 """What the noise scale of a training really is, counted out from the gradient of every sample.
 
-``python -m benchmarks.noise --task digits-mlp [--seed N] [--json]``: trains at M0 under the agent
-until the target, and now and then takes the gradient of each training sample at the weights of that
-moment. phi = tr Sigma / |G|^2, both over all samples; an epoch's is the mean of the one over the
-mean of the other. Beside it what the agent makes of the same training.
+``python -m benchmarks.noise --task digits-mlp [--seed N] [--json]``: trains at M0 under the agent,
+and now and then takes the gradient of each training sample at the weights of that moment. phi = tr
+Sigma / |G|^2, both over all samples; an epoch's is the mean of the one over the mean of the other.
+The epochs until the target count. Beside it what the agent makes of the same training.
 """
 
 import json
@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.agent_overhead import attached
+from benchmarks.quality import TASKS, examples_to_target
 from headway.agent.demos import digits_cnn, digits_mlp, kit
 from headway.core.types import BatchMode
 
@@ -35,13 +36,12 @@ class Case:
 
     network: Callable[[], nn.Module]
     shape: tuple[int, ...]
-    target: float
     decay: float
 
 
 CASES = {
-    "digits-mlp": Case(digits_mlp.network, (64,), 0.965, 5e-4),
-    "digits-cnn": Case(digits_cnn.network, (1, 8, 8), 0.975, 0.0),
+    "digits-mlp": Case(digits_mlp.network, (64,), 5e-4),
+    "digits-cnn": Case(digits_cnn.network, (1, 8, 8), 0.0),
 }
 
 
@@ -111,6 +111,7 @@ class Epoch:
 
     seen: list[tuple[float, float]] = field(default_factory=list)
     told: list[float] = field(default_factory=list)
+    metric: float = 0.0
 
     @property
     def counted(self) -> float:
@@ -119,7 +120,7 @@ class Epoch:
 
 
 def trained(case: Case, seed: int, folder: Path) -> list[Epoch]:
-    """Epoch by epoch until the target."""
+    """Epoch by epoch."""
     torch.manual_seed(seed)
     job: Any = attached(BatchMode.FIXED, BATCH, folder)
     task, net, epochs = digits(case), case.network(), list[Epoch]()
@@ -138,9 +139,15 @@ def trained(case: Case, seed: int, folder: Path) -> list[Epoch]:
             scheduler.step()
             if step % EVERY == 0:
                 look(epochs[-1], job, net, task)
-        if kit.accuracy(net, task) >= case.target:
-            break
+        epochs[-1].metric = kit.accuracy(net, task)
     return epochs
+
+
+def until_target(name: str, epochs: list[Epoch]) -> list[Epoch]:
+    """Those that the implied noise scale is of."""
+    task, curve = TASKS[name], dict(enumerate(one.metric for one in epochs))
+    needed = examples_to_target(task, curve)
+    return epochs if needed is None else epochs[: needed // task.samples]
 
 
 def look(epoch: Epoch, job: Any, net: nn.Module, task: kit.Task) -> None:
@@ -168,7 +175,7 @@ def main(name: str, seed: int, as_json: bool) -> None:
     """Count it out."""
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
-        epochs = trained(CASES[name], seed, Path(folder))
+        epochs = until_target(name, trained(CASES[name], seed, Path(folder)))
     told = [statistics.mean(one.told) for one in epochs if one.told]
     found = {
         "counted": statistics.median(one.counted for one in epochs),

@@ -5,6 +5,12 @@ processes, told by a service of a few lines. Ways: "fixed" (one worker, M0), "el
 sequence of 1 to 4 workers, the batch up to so many M0 as the goodput model likes), "linear" (the
 largest batch from the start, with the rate scaled linearly), "large" (the largest batch by the
 job's own rule). ``--most``: the largest batch, in M0.
+
+A metric of a few hundred test samples goes up and down by a point from one epoch to the next, so
+the first epoch above the target is the luckiest one, and comes the earlier the more there are near
+it. The examples to the target are those after which the metric is above it and stays there but for
+that: where the monotone curve that fits all epochs best crosses it (isotonic regression; Barlow et
+al. 1972). There is nothing in it to choose.
 """
 
 import json
@@ -20,6 +26,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import click
+import numpy as np
+from scipy.optimize import isotonic_regression
 
 from headway.core.types import (
     BatchContract,
@@ -41,6 +49,7 @@ PATIENCE_S = 3600.0
 REPORT_S = 0.1
 RESIZES = 6  # in an elastic run
 MOST_WORKERS = 4
+ROUNDING = 1e-6  # of a metric that was printed
 FALLS = {ChangeCode.NOT_A_NUMBER, ChangeCode.LOSS_LEFT}
 WAYS = ("fixed", "elastic", "linear", "large")
 
@@ -126,7 +135,7 @@ def contract(task: Task, way: str, most: int) -> BatchContract:
 def job_of(task: Task, way: str, seed: int, most: int) -> JobSpec:
     """The job as it would be submitted."""
     words = ["python", *task.words, f"--epochs={task.epochs}", f"--seed={seed}"]
-    words += [f"--target={task.target}"]
+    words += [f"--target={task.target}", "--each-epoch"]
     words += ["--lr-rule=linear"] if way == "linear" else []
     launch = Launch(command=tuple(words), workdir=str(ROOT))
     requested = task.initial * (most if way == "large" else 1)
@@ -178,15 +187,17 @@ def answer(task: Task, service: Service, said: str) -> dict[str, object]:
     if service.ended is None or service.ended.phase is AgentPhase.FAILED or not found:
         why = service.ended.message if service.ended else "the agent ended without a word"
         raise click.ClickException(why or said.strip().splitlines()[-1])
-    hit = next((r for r in service.reports if _reaches(task, r.metric)), None)
-    until = service.reports[: service.reports.index(hit)] if hit else service.reports
+    curve = {int(at): float(one) for at, one in re.findall(r"epoch (\d+): (\S+)\n", said)}
+    needed = examples_to_target(task, curve)
+    until = [one for one in service.reports if needed is None or (one.samples or 0) <= needed]
     scales = epoch_means(until)
     last = service.reports[-1] if service.reports else None
     return {
         "metric": float(found[-1]),
         "workers": service.held,
         "batch_sizes": sorted(service.batch_sizes | {task.initial}),
-        "examples_to_target": hit.samples if hit else None,
+        "examples_to_target": needed,
+        "curve": [metric for _, metric in sorted(curve.items())],
         "noise_scale": statistics.median(scales) if scales else None,
         "largest_noise_scale": max((r.noise_scale or 0.0 for r in service.reports), default=None),
         "falls": service.falls,
@@ -204,10 +215,14 @@ def epoch_means(reports: list[JobReport]) -> list[float]:
     return [statistics.mean(scales) for scales in by_epoch.values()]
 
 
-def _reaches(task: Task, metric: float | None) -> bool:
-    if metric is None:
-        return False
-    return metric >= task.target if task.rises else metric <= task.target
+def examples_to_target(task: Task, curve: dict[int, float]) -> int | None:
+    """After which the monotone curve that fits the metric of all epochs best is there."""
+    if not curve:
+        return None
+    epochs, sign = sorted(curve), 1.0 if task.rises else -1.0
+    fitted = isotonic_regression(sign * np.array([curve[epoch] for epoch in epochs])).x
+    there = np.flatnonzero(fitted >= sign * task.target - ROUNDING)
+    return (epochs[there[0]] + 1) * task.samples if there.size else None
 
 
 @click.command()

@@ -34,7 +34,7 @@ def counted(task: str, seed: int) -> Command:
     """The noise scale of a training, from the gradient of every sample."""
     return script(
         *("noise", "--task", task, "--seed", str(seed)),
-        sources=(*AGENT, "benchmarks/agent_overhead.py"),
+        sources=(*AGENT, "benchmarks/agent_overhead.py", "benchmarks/quality.py"),
         module=True,
     )
 

@@ -189,12 +189,53 @@ def test_frozen_unused_and_tied_parameters() -> None:
     assert model.unused.weight.grad is None
 
 
-def test_two_backward_passes_in_one_are_not_taken_for_one_gradient() -> None:
+class Turns(nn.Module):
+    """Some of it is used by the first half of a step only, some by the second."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.always = nn.Linear(6, 5)
+        self.at_odds = nn.ModuleList([nn.Linear(5, 3), nn.Linear(5, 3)])
+        self.never = nn.Linear(5, 3)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        hidden = torch.tanh(self.always(inputs))
+        outputs: Tensor = self.at_odds[int(len(inputs) < 4)](hidden)
+        return outputs
+
+
+@pytest.mark.parametrize("kind", [torch.optim.SGD, torch.optim.Adam])
+def test_a_halved_step_tells_what_its_two_passes_would(kind: type[torch.optim.Optimizer]) -> None:
+    """P is asked for once instead of three times: most of what a halved step of Adam cost."""
+    told = []
+    for halved in (False, True):
+        torch.manual_seed(0)
+        model = Turns()
+        optimizer, probe = kind(model.parameters(), lr=1e-3), GradientProbe(workers=1)
+        probe.watch(model.parameters())
+        probe.precondition_by(optimizer)
+        for cut in (4, 5, 3) * 8:  # halves alike, and apart
+            optimizer.zero_grad()
+            for index, rows in enumerate((slice(0, cut), slice(cut, 8))):
+                one = Pass(0, 8, index, 2, rows.start, rows.stop, halved)
+                probe.begin_pass(one, measured=True, chained=False, examples=8.0)
+                backward(model, rows)
+            probe.end_step()
+            optimizer.step()
+        told.append([(float(one.small), float(one.big)) for one in probe.take()])
+    passes, halves = (torch.tensor(one) for one in told)
+    settled = slice(17, None)  # of Adam: its second moments are no longer young
+    assert passes[settled].isfinite().all()
+    torch.testing.assert_close(halves, passes, rtol=1e-4, atol=0.0, equal_nan=True)
+
+
+@pytest.mark.parametrize("halved", [False, True])
+def test_two_backward_passes_in_one_are_not_taken_for_one_gradient(halved: bool) -> None:
     model = net()
     probe = GradientProbe(workers=1)
     probe.watch(model.parameters())
     for index in range(2):
-        one = Pass(0, 8, index, 2, 4 * index, 4 * index + 4)
+        one = Pass(0, 8, index, 2, 4 * index, 4 * index + 4, halved)
         probe.begin_pass(one, measured=True, chained=False, examples=8.0)
         backward(model, slice(one.start, one.stop))
         backward(model, slice(one.start, one.stop))
@@ -260,13 +301,14 @@ def test_a_step_that_is_not_measured_calls_no_hook() -> None:
     assert hooked == [[False] * 4, [True] * 4, [False] * 4]
 
 
-def test_losses_of_different_parameters_make_one_gradient() -> None:
+@pytest.mark.parametrize("halved", [False, True])
+def test_losses_of_different_parameters_make_one_gradient(halved: bool) -> None:
     """Two backward passes over two models: the whole was once taken after the first of them."""
     first, second = net(), net()
     probe = GradientProbe(workers=1)
     probe.watch([*first.parameters(), *second.parameters()])
     for index in range(2):
-        one = Pass(0, 8, index, 2, 4 * index, 4 * index + 4)
+        one = Pass(0, 8, index, 2, 4 * index, 4 * index + 4, halved)
         probe.begin_pass(one, measured=True, chained=False, examples=8.0)
         backward(first, slice(one.start, one.stop))
         backward(second, slice(one.start, one.stop))

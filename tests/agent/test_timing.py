@@ -129,22 +129,37 @@ def test_it_goes_on_from_its_saved_state() -> None:
     assert restored.news  # there is something to fit
 
 
-def test_steps_that_are_told_together_count_as_if_told_one_by_one() -> None:
+@pytest.mark.parametrize("row", [1, 7, 64, 300])
+def test_steps_that_are_told_together_count_as_if_told_one_by_one(row: int) -> None:
+    """Odd ones too, and a row that is longer than all that an average remembers."""
     together, apart = History(), History()
-    steps = [(1.0, 2.0), (1.5, 2.5), (0.0, inf), (9.0, 1.0), (1.0, 400.0), *[(1.0, 2.0)] * 20]
-    together.add_all(SHAPE, steps)
-    for grad_s, step_s in steps:
-        apart.add(SHAPE, grad_s=grad_s, step_s=step_s)
-    assert together.state_dict() == apart.state_dict()
-    together.add_all(Shape(1, 1, 1, 0), [(nan, nan)])  # of nothing, nothing is kept
-    assert together.state_dict() == apart.state_dict()
+    laps_s = [0.002 + 0.0001 * (step % 5) for step in range(2400)]
+    laps_s[1000:1003] = [inf, -1.0, 40.0]
+    for start in range(0, len(laps_s), row):
+        together.add_row(SHAPE, laps_s[start : start + row])
+    for lap_s in laps_s:
+        apart.add(SHAPE, grad_s=lap_s, step_s=lap_s)
+    seen, known = together.observations(), apart.observations()
+    assert seen is not None
+    assert known is not None
+    assert seen.step_s[0] == pytest.approx(known.step_s[0], rel=0.01)
+    assert seen.grad_s[0] == seen.step_s[0]
+    assert seen.weight[0] == pytest.approx(known.weight[0], rel=0.01)
+    assert seen.error[0] == pytest.approx(known.error[0], rel=0.25)  # blocks end elsewhere
+
+
+def test_of_nothing_nothing_is_kept() -> None:
+    history = History()
+    history.add_row(SHAPE, [nan, 0.0])
+    history.add(SHAPE, grad_s=1.0, step_s=inf)
+    assert history.observations() is None
 
 
 def test_steps_that_no_one_times_on_a_device_leave_the_timed_ones_where_they_are() -> None:
     watch = Stopwatch(Clock(), wait=lambda: None)
     assert watch.untimed_ahead() == 0  # warming up
     for _ in range(WARM_UP_STEPS):
-        passes(watch, watch._clock, 1.0)
+        passes(watch, watch.now_s, 1.0)
         watch.step(alone=True, last_gradient_s=0.0)
     ahead = watch.untimed_ahead()
     assert ahead == TIMED_ON_DEVICE - WARM_UP_STEPS

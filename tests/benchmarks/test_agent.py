@@ -21,7 +21,7 @@ from benchmarks.agent.commands import (
 from benchmarks.agent.costs import costs, counts, law, resize
 from benchmarks.agent.misleading import misleading
 from benchmarks.agent.quality import noise, quality
-from benchmarks.quality import epoch_means
+from benchmarks.quality import TASKS, epoch_means, examples_to_target
 from benchmarks.results.command import Command
 from benchmarks.results.figures import Figure, Section
 from benchmarks.results.store import Record
@@ -151,6 +151,33 @@ def test_the_noise_scale_of_an_epoch_does_not_depend_on_how_often_it_was_reporte
     told = [report(0, None), report(1, 10.0), report(1, 20.0), report(2, 40.0)]
     assert epoch_means(told) == [15.0, 40.0]
     assert epoch_means([*told, *[report(2, 40.0)] * 50]) == [15.0, 40.0]
+
+
+def test_a_target_is_reached_where_the_metric_stays_above_it() -> None:
+    """The luckiest of the epochs near the ceiling decided how many examples a training needed."""
+    task = TASKS["digits-mlp"]
+    rising = dict(enumerate([0.50, 0.90, 0.966, 0.94, 0.95, 0.97, 0.96, 0.97, 0.975]))
+    assert examples_to_target(task, rising) == 6 * task.samples
+    assert examples_to_target(task, dict(enumerate([0.5, 0.97, 0.9, 0.9, 0.96]))) is None
+    assert examples_to_target(task, {}) is None
+    exactly = dict(enumerate([0.5, 0.965, 0.965]))
+    assert examples_to_target(task, exactly) == 2 * task.samples
+    falls = TASKS["charlm"]
+    nats = dict(enumerate([2.4, 1.9, 1.74, 1.76, 1.72]))
+    assert examples_to_target(falls, nats) == 3 * falls.samples  # 1.74 and 1.76 are one level
+
+
+def test_a_large_batch_is_a_mean_of_its_seeds_that_shows_their_spread() -> None:
+    """It was one run, of a seed that came out anywhere between 96 and 99 %."""
+    metrics = {0: 0.96, 1: 0.98, 2: 0.991}
+    runs = {training("digits-cnn", "large", seed): a_training(m) for seed, m in metrics.items()}
+    figures = read(quality(), runs)
+    said = "digits-cnn at 1,024 from 32 by AdaScale: accuracy, mean of 3 seeds, 96.0 % to 99.1 %"
+    assert figures[said].measured == pytest.approx(0.977)
+    assert figures[said].verdict == "met"
+    alone = read(quality(), {training("digits-cnn", "large", 1): a_training(0.96)})
+    said = "digits-cnn at 1,024 from 32 by AdaScale: accuracy, seed 1"
+    assert alone[said].verdict == "**not met**"
 
 
 def test_only_gpt3_may_have_an_outlier() -> None:

@@ -129,12 +129,12 @@ class ElasticLoader:
             self._count()
 
     def _count(self) -> None:
-        if len(self._made) == 1:
+        made, self._made = self._made[1:], [_NOTHING]
+        if made == [(0, self._counts.size)]:
+            self._counts += 1
             return
-        order = self._in_order()
-        for start, stop in self._made[1:]:
-            self._counts[order[start:stop]] += 1  # no index comes twice
-        self._made = [_NOTHING]
+        for start, stop in made:
+            self._counts[self._in_order()[start:stop]] += 1  # no index comes twice
 
     @property
     def counts(self) -> Counts:
@@ -144,7 +144,7 @@ class ElasticLoader:
 
     def epoch_count(self, counts: Counts) -> EpochCount:
         """How often the samples of this epoch were read, by all workers."""
-        read = counts[self._in_order()]
+        read = counts if self.samples == counts.size else counts[self._in_order()]
         least, most = (int(read.min()), int(read.max())) if read.size else (0, 0)
         epoch = self._driven().cursor.epoch
         return EpochCount(epoch=epoch, samples=self.samples, read_least=least, read_most=most)
@@ -182,15 +182,21 @@ class ElasticLoader:
 
     def _fetched(self) -> tuple[Iterator[Pass], Iterator[Any]]:
         """The passes to the end of the epoch, and what the user's DataLoader makes of them."""
-        plan, cursor = self._plan(), self._driven().cursor
-        self._rng.manual_seed(seed_of(self.seed, cursor.epoch, cursor.position, self.worker))
+        plan, epoch = self._plan(), self._driven().cursor.epoch
         if isinstance(self._source.dataset, IterableDataset):
-            return plan(), iter(fetcher(self._source, plan, cursor.epoch, self._options()))
+            self._seed()
+            return plan(), iter(fetcher(self._source, plan, epoch, self._options()))
         ahead, passes = tee(plan())
         self._ahead.batches = self._batches(ahead)
         if self._source.num_workers or self._source.pin_memory:
+            self._seed()
             return passes, iter(self._fetcher)
         return passes, self._read(self._ahead.batches)
+
+    def _seed(self) -> None:
+        """What a DataLoader draws, for its processes to begin with."""
+        cursor = self._driven().cursor
+        self._rng.manual_seed(seed_of(self.seed, cursor.epoch, cursor.position, self.worker))
 
     def _read(self, batches: Iterator[list[int]]) -> Iterator[Any]:
         """What a DataLoader without workers makes of these, less its notes for profilers: they

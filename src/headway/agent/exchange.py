@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import final
 
+import numpy as np
 import torch
 import torch.distributed as dist
+from numpy.typing import NDArray
 
 LETTER_BYTES = 1 << 16
 _SIZE_BYTES = 8
@@ -119,6 +121,10 @@ class Exchange:
         """Part from the others."""
         if dist.is_initialized():
             dist.destroy_process_group()
+
+    def added_up(self, counts: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The sum of an array over all workers; of one alone the array itself."""
+        return counts if self._workers == 1 else self.summed(torch.from_numpy(counts)).numpy()
 
     def summed(self, counts: torch.Tensor) -> torch.Tensor:
         """The sum of a tensor over all workers."""

@@ -8,7 +8,6 @@ from dataclasses import asdict
 from typing import Any, final
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from headway.agent.context import Context, Flag
@@ -84,7 +83,8 @@ class Loop:
             self._changed(old, turn)
         if saved is not None:
             self.desk.metric = saved["metric"]
-            self._look_for_better()
+            if self.context.first:
+                self.steering.look_for_better(self.cursor.samples, self._epoch_samples)
 
     @property
     def split(self) -> Split:
@@ -123,12 +123,16 @@ class Loop:
             self._made = []
         self.last_pass = one.last
         if one.passes > 1 or self._accumulates:
-            self._accumulates = one.passes > 1
-            for optimizer in self.optimizers:
-                optimizer.begin_pass(one.index)
-            for replica in self.replicas:
-                replica.synchronises_at(one.last)
+            self._announce(one.index, one.passes)
         self.meter.begin_pass(one)
+
+    def _announce(self, index: int, passes: int) -> None:
+        """Of a pass that comes; of a step in one pass it is enough to be told once."""
+        self._accumulates = passes > 1
+        for optimizer in self.optimizers:
+            optimizer.begin_pass(index)
+        for replica in self.replicas:
+            replica.synchronises_at(index == passes - 1)
 
     def step(self, loss: Tensor | float | None) -> None:
         """The script is done with a pass; after the last one the step is made."""
@@ -181,7 +185,9 @@ class Loop:
         self._changed(before.split, self.steering.after_step(self.cursor.samples))
         if self._until_exchange <= 0 or (context.workers == 1 and self.flag.raised()):
             self._boundary()
-        if self.context.workers == 1 and not self._accumulates:
+        if self.context.workers == 1 and self.split.accum_steps == 0:
+            if self._accumulates:  # this step alone was made in two
+                self._announce(0, 1)
             most = min(self._until_exchange, self._flag_every)
             self._stride.look_ahead(self.cursor.samples, most)
         after = self.steering.course
@@ -191,14 +197,13 @@ class Loop:
         """Every sample of the epoch is read: count how often."""
         self._settle()
         if self.loader is not None:
-            total = self.exchange.summed(torch.from_numpy(self.loader.counts)).numpy()
-            self.saver.epochs.append(self.loader.epoch_count(total))
+            counts = self.exchange.added_up(self.loader.counts)
+            self.saver.epochs.append(self.loader.epoch_count(counts))
 
     def next_epoch(self) -> None:
         """Leave an epoch; a rule looks at what was measured in it."""
         self._settle()
-        old = self.split
-        self._changed(old, self.steering.after_epoch(self.cursor.samples))
+        self._changed(self.split, self.steering.after_epoch(self.cursor.samples))
         self.cursor.epoch += 1
         self.cursor.position = 0
         if self.loader is not None:
@@ -229,7 +234,7 @@ class Loop:
         """Worker 0 says how the job is doing, whether or not a report is due."""
         if self.context.first:
             self.tuner.refit(self.meter.history)
-            self._look_for_better()
+            self.steering.look_for_better(self.cursor.samples, self._epoch_samples)
             self.desk.report(self.cursor, self.split, self.meter.noise, self.tuner)
 
     def _boundary(self) -> None:
@@ -270,10 +275,6 @@ class Loop:
             save=not self.saver.writes and (due or leaves),
         )
 
-    def _look_for_better(self) -> None:
-        if self.context.first:
-            self.steering.look_for_better(self.cursor.samples, self._epoch_samples)
-
     @property
     def _epoch_samples(self) -> int | None:
         return None if self.loader is None else self.loader.samples
@@ -285,14 +286,13 @@ class Loop:
         step_s, steering = self.meter.step_s, self.steering
         if turn.course.split != old:
             self.meter.restart()
-        optimizer = self.optimizers[0] if self.optimizers else None
         self.desk.changed(
             record(
                 turn,
                 old,
                 self.cursor,
                 steering=steering,
-                optimizer=optimizer,
+                optimizer=next(iter(self.optimizers), None),
                 noise_scale_error=self.meter.noise.error(),
                 measured_per_s=steering.worth(old.batch_size) / step_s if step_s else None,
                 seed=None if self.loader is None else self.loader.seed,

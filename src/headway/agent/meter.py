@@ -9,15 +9,17 @@ import torch
 
 from headway.agent.context import Context
 from headway.agent.noise import HORIZON, NoiseScale
+from headway.agent.norms import Measured
 from headway.agent.plan import Pass
-from headway.agent.probe import GradientProbe, Measured
+from headway.agent.probe import GradientProbe
 from headway.agent.timing import History, Shape, Stopwatch
 
 MOST_STEPS = 256  # between two exchanges
 MEASURE_SHARE = 0.005  # of the time that measuring the noise scale may take
 EARLY_SHARE = 0.05  # while there is little to go by
 # of a step, which another start of forward and backward costs: a difference of two noisy times may
-# say less than nothing, and every other step would be halved
+# say less than nothing, and every other step would be halved. Of a larger batch less, by the root
+# of its growth: what the start costs remains, the rest of the step grows
 LEAST_OF_HALVING = 0.25
 _LITTLE = 16  # pairs
 _MOST_APART = 128  # steps between two measured ones
@@ -64,16 +66,19 @@ class Meter:
         self.noise = NoiseScale(horizon_examples=HORIZON * initial_batch_size)
         self.every = _APART_AT_FIRST  # one step in so many is measured; agreed among the workers
         self.history = History()
-        self.step_s: float | None = None
+        self.step_s: float | None = None  # of a whole step; the last one of an epoch may be short
         self._workers = workers
         self._halves = halves and workers == 1
         self._halving = self._halves  # where there are several passes anyway, none is added
         self._nodes = nodes
         self._gpu_type = gpu_type
+        self._initial = initial_batch_size
+        self._whole = 0  # samples of a whole step
         self.steps = 0
         self._cost_s: float | None = None  # of a pair
         self._measured = False  # the present step
         self._extra_s = 0.0  # that measured steps took longer than others since ``sums``
+        self._left_s: float | None = None  # the measured step before: what tidies up counts too
         self._taken: list[Measured] = []
         self._squared_norm = Mean()  # of the gradient itself, in this epoch
         cuda = torch.cuda.is_available()
@@ -83,13 +88,15 @@ class Meter:
         """Steps have another shape from here on."""
         self._watch.restart()
         self.probe.forget_previous()
-        self.step_s, self._extra_s = None, 0.0
+        self.step_s, self._extra_s, self._whole = None, 0.0, 0
 
     def reads(self, samples: int) -> None:
         """The training data set has so many samples."""
         self.noise.samples = float(samples)
 
     def begin_pass(self, one: Pass) -> None:
+        self._between()
+        self._watch.begin_pass(one.index)
         turn = self.steps % self.every
         differences = self._workers == 1 and one.passes == 1 and not self._halves
         measured = turn == 0 or (turn == 1 and differences)
@@ -103,7 +110,6 @@ class Meter:
             chained=turn == 0 and differences,
             examples=float(one.step_size * self.every),
         )
-        self._watch.begin_pass(one.index)
 
     def end_pass(self, one: Pass) -> None:
         self._watch.end_pass(last=one.last)
@@ -113,23 +119,28 @@ class Meter:
     def plain_ahead(self) -> int:
         """Steps of one pass that a worker alone may make from here on without a word to the meter
         before the last: those that are not measured."""
-        turn = self.steps % self.every
-        if self._workers > 1 or turn < 2:  # two steps in a row where differences are taken
+        turn, measured = self.steps % self.every, 1 if self._halves else 2  # in a row
+        if self._workers > 1 or turn < measured:
             return 0
         return min(self.every - turn, self._watch.untimed_ahead())
 
     def begin_plain(self) -> None:
         """Such steps follow."""
         self.probe.rest()
+        self._between()
 
     def passed(self, step_size: int, laps_s: list[float]) -> None:
         """So long took each of the plain steps that were made."""
         self.steps += len(laps_s)
         timed_s = self._watch.passed(laps_s)
+        if not timed_s:
+            return
+        step_s, self._whole = self.step_s or timed_s[0], step_size
         for lap_s in timed_s:
-            self.step_s = _smoothed(self.step_s, lap_s)
+            step_s += _SMOOTHING * (lap_s - step_s)
+        self.step_s = step_s
         shape = Shape(self._workers, self._nodes, step_size, 0, self._gpu_type)
-        self.history.add_all(shape, zip(timed_s, timed_s, strict=True))
+        self.history.add_row(shape, timed_s)
 
     def _end_step(self, one: Pass) -> None:
         self.probe.end_step()
@@ -140,19 +151,25 @@ class Meter:
         if taken is None:
             return
         grad_s, step_s = taken
+        per_gpu = -(-one.step_size // (self._workers * one.passes))
+        shape = Shape(self._workers, self._nodes, per_gpu, one.passes - 1, self._gpu_type)
+        self.history.add(shape, grad_s=grad_s, step_s=step_s)
+        if one.step_size < self._whole:  # compared with others it would seem cheap, or they dear
+            return
+        if one.step_size > self._whole:
+            self._whole, self.step_s = one.step_size, None
         if one.halved and self.step_s is not None:  # costs another start of a pass
             self._costs(step_s - self.step_s)
         elif not one.halved:
             if self._measured and self.step_s is not None and self._workers == 1:
                 self._extra_s += step_s - self.step_s
+                self._left_s = self._watch.ended_s
             self.step_s = _smoothed(self.step_s, step_s)
-        per_gpu = -(-one.step_size // (self._workers * one.passes))
-        shape = Shape(self._workers, self._nodes, per_gpu, one.passes - 1, self._gpu_type)
-        self.history.add(shape, grad_s=grad_s, step_s=step_s)
 
     def sums(self) -> list[float]:
         """What was measured since the last call, to be added up over the workers: the only time
         that the host waits for it."""
+        self._left_s = None  # what follows is not for measuring
         self._taken = self.probe.take()
         measured = [number for one in self._taken for number in (one.small, one.big, one.doubt)]
         sums: list[float] = torch.stack(measured).tolist() if measured else []
@@ -192,12 +209,18 @@ class Meter:
             return _APART_AT_FIRST
         early = self.noise.pairs < _LITTLE
         share, most = (EARLY_SHARE, _MOST_APART_EARLY) if early else (MEASURE_SHARE, _MOST_APART)
-        cost_s = max(self._cost_s, LEAST_OF_HALVING * self.step_s if self._halving else 0.0)
+        least = LEAST_OF_HALVING * sqrt(self._initial / max(self._whole, self._initial))
+        cost_s = max(self._cost_s, least * self.step_s if self._halving else 0.0)
         apart = min(max(ceil(cost_s / (share * self.step_s)), 2), most)
         wanted = 1 << (apart - 1).bit_length()
-        if self._halves and wanted < self.every < 4 * wanted:
-            return self.every  # a record each time: down for a good reason only, up at once
+        if wanted < self.every < 4 * wanted:  # costs are noisy: down for a good reason, up at once
+            return self.every
         return wanted
+
+    def _between(self) -> None:
+        if self._left_s is not None:
+            self._extra_s += self._watch.now_s() - self._left_s
+            self._left_s = None
 
     def _costs(self, pair_s: float) -> None:
         most_s = _MOST_STEPS * self.step_s if self.step_s else pair_s

@@ -4,21 +4,46 @@ Part after part of one parameter after the other: no second copy of a model is e
 CPU a part stays in the cache and needs no fresh memory.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import final
 
 import torch
 from torch import Tensor, nn
 
+from headway.agent.noise import Pair
 from headway.agent.precondition import Preconditioners
 
 _PART = 1 << 16  # elements
 _PART_ON_DEVICE = 1 << 24
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One measured step: sums of squared norms, still on the device, and the sizes they are at."""
+
+    small: Tensor  # this worker's sum over the passes that read samples
+    big: Tensor
+    doubt: Tensor  # share of the rows of embeddings without a gradient; 1: not all was measured
+    passes: int  # over all workers
+    small_size: float
+    big_size: float
+    examples: float  # of training that it stands for
+
+    def pair(self, small: float, big: float, doubt: float = 0.0) -> Pair:
+        """With ``small`` summed over all workers."""
+        return Pair(
+            small_squared=small / self.passes,
+            small_size=self.small_size,
+            big_squared=big,
+            big_size=self.big_size,
+            doubt=doubt,
+        )
+
+
 @final
 class Norms:
-    """|P g|^2 and what the differenced estimator needs of two gradients."""
+    """|P g|^2, and what is needed of two gradients of the same parameter."""
 
     def __init__(self, preconditioners: Preconditioners) -> None:
         self._preconditioners = preconditioners
@@ -31,19 +56,54 @@ class Norms:
         parts = [_squared(flat[part] / divisor.of(part)) for part in _parts(flat)]
         return torch.stack(parts).sum() if len(parts) > 1 else parts[0]
 
-    def pair(self, parameter: nn.Parameter, new: Tensor, old: Tensor) -> tuple[Tensor, Tensor]:
-        """|P new|^2 + |P old|^2, and |P (new + old) / 2|^2."""
+    def products(self, parameter: nn.Parameter, new: Tensor, old: Tensor) -> list[Tensor]:
+        """|P new|^2, |P old|^2 and their product, in turn, of each part."""
         divisor, new, old = self._preconditioners.divisor(parameter), new.flatten(), old.flatten()
         if divisor is None:
-            apart, product = _squared(new) + _squared(old), _product(new, old)
-        else:
-            parts = []
-            for part in _parts(new):
-                by = divisor.of(part)
-                one, other = new[part] / by, old[part] / by
-                parts += [_squared(one) + _squared(other), _product(one, other)]
-            apart, product = torch.stack(parts).view(-1, 2).sum(0).unbind()
-        return apart, apart / 4 + product / 2
+            return _products(new, old)
+        found = []
+        for part in _parts(new):
+            by = divisor.of(part)
+            found += _products(new[part] / by, old[part] / by)
+        return found
+
+
+@final
+class Halves:
+    """Two gradients of half a step each, looked at together, parameter after parameter: P is asked
+    for once, and that of the whole step follows from them."""
+
+    def __init__(self, norms: Norms) -> None:
+        self._norms = norms
+        self._found: list[Tensor] = []
+
+    def clear(self) -> None:
+        self._found = []
+
+    def add(self, parameter: nn.Parameter, new: Tensor, old: Tensor | None) -> None:
+        """None: the parameter had no gradient in the first half."""
+        old = torch.zeros_like(new) if old is None else old
+        self._found += self._norms.products(parameter, new.detach(), old.detach())
+
+    def read(
+        self,
+        device: torch.device,
+        *,
+        share: float,
+        kept_as: float,
+        alone: Iterable[tuple[nn.Parameter, Tensor]] = (),
+    ) -> tuple[Tensor, Tensor]:
+        """Their squared norms added up, and that of the whole, of which the new one is a ``share``;
+        the old ones had been multiplied by ``kept_as``. ``alone``: old ones without a new one."""
+        found = [*self._found]
+        for parameter, kept in alone:
+            found += self._norms.products(parameter, torch.zeros_like(kept), kept.detach())
+        if not found:  # sparse gradients alone
+            return torch.zeros((), device=device), torch.zeros((), device=device)
+        together = torch.stack([one.to(device, non_blocking=True) for one in found])
+        new, old, both = together.view(-1, 3).sum(0).unbind()
+        old, both, rest = old / kept_as**2, both / kept_as, 1 - share
+        return new + old, share**2 * new + rest**2 * old + 2 * share * rest * both
 
 
 def added(parts: list[Tensor], device: torch.device) -> Tensor:
@@ -72,6 +132,7 @@ def _squared(one: Tensor) -> Tensor:
     return norm.square().float()
 
 
-def _product(one: Tensor, other: Tensor) -> Tensor:
+def _products(one: Tensor, other: Tensor) -> list[Tensor]:
     exact = torch.promote_types(one.dtype, torch.float32)
-    return torch.dot(one.to(exact), other.to(exact)).float()
+    one, other = one.to(exact), other.to(exact)
+    return [torch.dot(*both).float() for both in ((one, one), (other, other), (one, other))]

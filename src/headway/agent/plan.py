@@ -19,7 +19,10 @@ def epoch_order(
     """The order in which one epoch reads the data set."""
     if not shuffled:
         return np.arange(samples, dtype=np.int64)
-    return np.random.default_rng([seed, epoch]).permutation(samples).astype(np.int64)
+    key = [seed, epoch]
+    short = min(key) >= 0 and max(key) < 1 << 32  # numpy takes long to see that a list is
+    rng = np.random.default_rng(np.array(key, dtype=np.uint32) if short else key)
+    return rng.permutation(samples).astype(np.int64)
 
 
 _AT_ONCE = 32  # steps; ready code that runs in a row takes a fraction of what it takes in between

@@ -6,7 +6,7 @@ so both are measured as they are. In a step that is not measured a hook does nex
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import final
 
 import torch
@@ -14,8 +14,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.utils.hooks import RemovableHandle
 
-from headway.agent.noise import Pair
-from headway.agent.norms import Norms, added, untouched_rows
+from headway.agent.norms import Halves, Measured, Norms, added, untouched_rows
 from headway.agent.plan import Pass, micro_batches
 from headway.agent.precondition import Preconditioners
 from headway.agent.sharding import (
@@ -29,29 +28,6 @@ from headway.agent.sharding import (
 from headway.agent.toll import toll
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """One measured step: sums of squared norms, still on the device, and the sizes they are at."""
-
-    small: Tensor  # this worker's sum over the passes that read samples
-    big: Tensor
-    doubt: Tensor  # share of the rows of embeddings without a gradient; 1: not all was measured
-    passes: int  # over all workers
-    small_size: float
-    big_size: float
-    examples: float  # of training that it stands for
-
-    def pair(self, small: float, big: float, doubt: float = 0.0) -> Pair:
-        """With ``small`` summed over all workers."""
-        return Pair(
-            small_squared=small / self.passes,
-            small_size=self.small_size,
-            big_squared=big,
-            big_size=self.big_size,
-            doubt=doubt,
-        )
-
-
 @final
 class GradientProbe:
     """Watches the gradients of a job's models on one worker."""
@@ -61,6 +37,7 @@ class GradientProbe:
         self.toll = toll()  # what measuring took
         self._workers = workers
         self._watched: list[nn.Parameter] = []
+        self._known: set[int] = set()  # which these are
         self._hooks: list[RemovableHandle] = []  # none in steps that need none: a call costs
         self._embeddings: set[int] = set()
         self._preconditioners = Preconditioners()
@@ -72,6 +49,8 @@ class GradientProbe:
         self._seen: set[int] = set()
         self._backward = -1  # the backward pass at whose end the whole gradient is looked at
         self._norms = Norms(self._preconditioners)
+        self._halves = Halves(self._norms)
+        self._halved = False  # this step: two passes where one would do
         self._small: list[Tensor] = []
         self._whole: tuple[Tensor, Tensor] | None = None  # squared norm, doubt
         self._spoiled = False
@@ -100,16 +79,15 @@ class GradientProbe:
 
     def watch(self, parameters: Iterable[nn.Parameter]) -> None:
         """Watch what is trainable and not watched yet."""
-        known = {id(parameter) for parameter in self._watched}
         for parameter in parameters:
-            if parameter.requires_grad and id(parameter) not in known:
+            if parameter.requires_grad and id(parameter) not in self._known:
                 self._watched.append(parameter)
-                known.add(id(parameter))
+                self._known.add(id(parameter))
         self._unhook()
 
     def watches(self, parameters: Iterable[nn.Parameter]) -> bool:
         """Whether all that are trainable are watched."""
-        known = {id(parameter) for parameter in self._watched}
+        known = self._known
         return all(id(p) in known for p in parameters if p.requires_grad)
 
     def precondition_by(self, optimizer: Optimizer) -> None:
@@ -123,8 +101,9 @@ class GradientProbe:
         self._weight = self._workers * one.samples / one.step_size
         if one.index == 0:
             self._measuring, self._chained, self._examples = measured, chained, examples
-            self._passes_read = 0
+            self._passes_read, self._halved = 0, one.halved and not self._sharded
             if measured:
+                self._halves.clear()
                 self._small, self._whole, self._spoiled = [], None, False
                 self._preconditioners.refresh()
                 self._rescale()
@@ -226,13 +205,20 @@ class GradientProbe:
         if index in self._seen:
             self._spoiled = True  # several backward passes: no single one is the gradient
         elif self._pass.samples and not self._differences and not gradient.is_sparse:
-            self._small.append(self._squared(self._watched[index], gradient))
+            self._look(self._watched[index], gradient)
         self._seen.add(index)
         running = torch._C._current_graph_task_id()
         if self._pass.last and running != self._backward:
             self._backward = running
             _call_after_backward(self._whole_gradient, later=self._workers > 1)
         self.toll.end()
+
+    def _look(self, parameter: nn.Parameter, gradient: Tensor) -> None:
+        """The gradient of the first half lies where that of the second will be added to it."""
+        if not self._halved:
+            self._small.append(self._squared(parameter, gradient))
+        elif self._pass.last:
+            self._halves.add(parameter, gradient, parameter.grad)
 
     def _squared(self, parameter: nn.Parameter, gradient: Tensor) -> Tensor:
         """|P g|^2 of a pass. Of a sharded model each worker takes the part whose P it has: the
@@ -253,17 +239,31 @@ class GradientProbe:
         if self._differences:
             self._difference(dense, partly=len(dense) < len(gradients))
         elif dense:
-            norms = [self._norms.squared(*one) * shards(one[0]) for one in dense]
-            whole = added(norms, self._device)
+            whole = self._both_halves() if self._halved else self._of_all(dense)
             self._whole = whole, self._doubt(dense, partly=len(dense) < len(gradients))
         self.toll.end()
+
+    def _of_all(self, dense: list[tuple[nn.Parameter, Tensor]]) -> Tensor:
+        norms = [self._norms.squared(*one) * shards(one[0]) for one in dense]
+        return added(norms, self._device)
+
+    def _both_halves(self) -> Tensor:
+        """What the second half gives no gradient keeps that of the first, for all that is known."""
+        unseen = [p for index, p in enumerate(self._watched) if index not in self._seen]
+        alone = [(p, p.grad) for p in unseen if p.grad is not None and not p.grad.is_sparse]
+        shares = {"share": self._weight, "kept_as": 1 - self._weight}
+        small, whole = self._halves.read(self._device, alone=alone, **shares)
+        self._small = [small]
+        return whole
 
     def _difference(self, dense: list[tuple[nn.Parameter, Tensor]], *, partly: bool) -> None:
         """The differenced estimator: two steps of M examples as halves of one of 2 M."""
         size, kept = self._pass.step_size, self._kept
         if self._kept_size == size and kept.keys() == {id(p) for p, _ in dense}:
-            parts = [self._norms.pair(p, new, kept[id(p)]) for p, new in dense]
-            small, big = (added(list(part), self._device) for part in zip(*parts, strict=True))
+            self._halves.clear()
+            for parameter, new in dense:
+                self._halves.add(parameter, new, kept[id(parameter)])
+            small, big = self._halves.read(self._device, share=0.5, kept_as=1.0)
             if not self._spoiled:
                 doubt = self._doubt(dense, partly=partly)
                 both = 2.0 * size

@@ -14,7 +14,7 @@ from headway.agent.meter import Meter
 from headway.agent.optimizer import UNSCALED
 from headway.agent.plan import Split
 from headway.agent.tuner import Change, Tuner, wanted_batch_size
-from headway.core.model.efficiency import assumed_noise_scale, efficiency
+from headway.core.model.efficiency import assumed_noise_scale, efficiency, followable
 from headway.core.model.guard import Guard
 from headway.core.model.lr import LearningRateScale, LrRule, scale_lr
 from headway.core.model.replay import effective, record_at
@@ -69,6 +69,7 @@ class Steering:
         self._next_samples: int | None = 0  # when the schedule or the log next says something
         self._rule = RuleState(batch_size=self.contract.initial_batch_size)
         self.steps_since_turn = 0
+        self._rated_at = 0  # the step after which the noise scale that is held was taken
         self.course = Course(Split(self.contract.initial_batch_size, workers, 1))
 
     def resume(self, saved: dict[str, Any] | None, samples: int) -> None:
@@ -174,7 +175,7 @@ class Steering:
         fallen = self._fall(samples, loss, examples)
         if fallen is not None:
             return fallen
-        phi, halves = self._meter.noise.estimate(), self._meter.halve_every
+        phi, halves = self._noise_scale(), self._meter.halve_every
         if chosen != self.course.split:
             found = self.better
             course = Course(chosen, phi, halves)
@@ -218,9 +219,17 @@ class Steering:
         self._rule = replace(self._rule, batch_size=initial)
         return self._resized(initial, samples, code, _departure(expected, loss, code))
 
+    def _noise_scale(self) -> float | None:
+        """What is measured now, as far as a training can follow."""
+        sizes = self.contract.initial_batch_size, self.course.split.batch_size
+        steps = self._meter.steps - self._rated_at
+        return followable(self._meter.noise.estimate(), self.course.noise_scale, *sizes, steps)
+
     def _rate_moved(self, phi: float | None) -> bool:
         """Whether rate and progress would be others with what is measured now."""
         size = self.course.split.batch_size
+        if size == self.contract.initial_batch_size:  # every factor is 1
+            return False
         held, now = (
             (self._scale(size, one).rate, self._worth(size, one))
             for one in (self.course.noise_scale, phi)
@@ -246,6 +255,8 @@ class Steering:
             return None
         if course.split != self.course.split:
             self.steps_since_turn, self.better = 0, None
+        if course.noise_scale != self.course.noise_scale:
+            self._rated_at = self._meter.steps
         self.course = course
         return Turn(course, code, why, better, goodput_per_s)
 

@@ -1,6 +1,6 @@
 """Seconds per pass and per step, measured and kept as observations for the throughput fit."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from math import inf, log, sqrt
 from typing import Any, NamedTuple, final
@@ -47,12 +47,27 @@ class Record:
         if self.weight >= SETTLED:  # a step during which the machine did something else
             grad_s = min(grad_s, OUTLIER * self.grad_s)
             step_s = min(step_s, OUTLIER * self.step_s)
+        self._take(grad_s, step_s, 1, at_s)
+
+    def add_row(self, laps_s: list[float], at_s: float) -> None:
+        """Steps in one pass each, so short a while that age and weight are those of the last."""
+        if self.weight < SETTLED:
+            for lap_s in laps_s:
+                self.add(lap_s, lap_s, at_s)
+            return
+        most_s = OUTLIER * self.step_s
+        mean_s = sum(min(lap_s, most_s) for lap_s in laps_s) / len(laps_s)
+        self._take(mean_s, mean_s, len(laps_s), at_s)
+
+    def _take(self, grad_s: float, step_s: float, steps: int, at_s: float) -> None:
+        """So many steps, by their means."""
         left = self.left(at_s)
-        self.weight = min(self.weight * left + 1, MOST_WEIGHT)
+        self.weight = min(self.weight * left + steps, MOST_WEIGHT)
         self.blocks.age(left)
-        self.blocks.add(step_s)
-        self.grad_s += (grad_s - self.grad_s) / self.weight
-        self.step_s += (step_s - self.step_s) / self.weight
+        self.blocks.add(step_s, steps)
+        share = min(steps / self.weight, 1.0)
+        self.grad_s += share * (grad_s - self.grad_s)
+        self.step_s += share * (step_s - self.step_s)
         self.last_s = at_s
 
     def left(self, at_s: float) -> float:
@@ -84,20 +99,27 @@ class History:
         self._records: dict[Shape, Record] = {}
 
     def add(self, shape: Shape, *, grad_s: float, step_s: float) -> None:
-        """Take one step."""
-        self.add_all(shape, ((grad_s, step_s),))
+        """Take one step: seconds of a pass, and of all of it."""
+        if 0 < step_s < inf:
+            self._clock_s += step_s
+            record = self._record(shape)
+            record.add(min(max(grad_s, 1e-9), step_s), step_s, self._clock_s)
 
-    def add_all(self, shape: Shape, steps: Iterable[tuple[float, float]]) -> None:
-        """Take steps of one shape in turn: (seconds of a pass, seconds of the step)."""
-        record = self._records.get(shape, Record())
-        for grad_s, step_s in steps:
-            if 0 < step_s < inf:
-                self._clock_s += step_s
-                record.add(min(max(grad_s, 1e-9), step_s), step_s, self._clock_s)
-        if record.weight > 0:
-            self._records[shape] = record
-        if len(self._records) > MOST_KINDS:
+    def add_row(self, shape: Shape, laps_s: list[float]) -> None:
+        """Take steps of one pass each that were made in a row."""
+        taken_s = [lap_s for lap_s in laps_s if 0 < lap_s < inf]
+        if taken_s:
+            self._clock_s += sum(taken_s)
+            self._record(shape).add_row(taken_s, self._clock_s)
+
+    def _record(self, shape: Shape) -> Record:
+        """Of this shape; where there are too many, in place of the one that is longest ago."""
+        found = self._records.get(shape)
+        if found is not None:
+            return found
+        if len(self._records) >= MOST_KINDS:
             del self._records[min(self._records, key=lambda kind: self._records[kind].last_s)]
+        return self._records.setdefault(shape, Record())
 
     @property
     def news(self) -> bool:
@@ -165,7 +187,8 @@ class Stopwatch:
     """Takes the time of the passes of one step."""
 
     def __init__(self, clock: Callable[[], float], wait: Callable[[], None] | None) -> None:
-        self._clock = clock
+        self.now_s = clock
+        self.ended_s = 0.0  # the last pass
         self._wait = wait  # for the device, which runs behind
         self._dropped = WARM_UP_STEPS
         self._steps = 0
@@ -194,12 +217,13 @@ class Stopwatch:
             self._timed = self._wait is None or self._steps % TIMED_ON_DEVICE == 0
             self._steps += 1
             self._settle()
-        self._began_s = self._clock()
+        self._began_s = self.now_s()
 
     def end_pass(self, *, last: bool) -> None:
         if last:
             self._settle()
-        self._pass_s.append(self._clock() - self._began_s)
+        self.ended_s = self.now_s()
+        self._pass_s.append(self.ended_s - self._began_s)
 
     def step(self, *, alone: bool, last_gradient_s: float) -> tuple[float, float] | None:
         """(seconds of a pass, seconds of the step); None while warming up, or if not timed.

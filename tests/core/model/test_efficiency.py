@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.core.model.efficiency import assumed_noise_scale, efficiency, efficiency_error, gain
+from headway.core.model.efficiency import (
+    DOUBLED_STEPS,
+    assumed_noise_scale,
+    efficiency,
+    efficiency_error,
+    followable,
+    gain,
+)
 
 noise_scales = st.floats(0, 1e12) | st.just(inf)
 initials = st.integers(1, 100_000)
@@ -84,3 +91,32 @@ def test_gain_lies_between_one_and_the_growth_of_the_batch(
     assert gain(noise, initial, initial) == 1
     assert gain(inf, initial, initial * growth) == pytest.approx(growth)
     assert gain(0.0, initial, initial * growth) == pytest.approx(1)
+
+
+@given(
+    noise=noise_scales,
+    held=st.none() | st.floats(0, 1e9),
+    initial=initials,
+    growth=growths,
+    steps=st.integers(0, 1000),
+)
+def test_a_gain_rises_as_fast_as_a_training_can_follow(
+    noise: float, held: float | None, initial: int, growth: float, steps: int
+) -> None:
+    batch = initial * growth
+    found = followable(noise, held, initial, batch, steps)
+    assert found is not None
+    assert 0 <= found <= noise * (1 + 1e-9) + 1e-9
+    before = float(gain(assumed_noise_scale(held), initial, batch))
+    after, wanted = float(gain(found, initial, batch)), float(gain(noise, initial, batch))
+    most = before * 2 ** min(steps / DOUBLED_STEPS, 1)
+    assert after == pytest.approx(min(wanted, most), rel=1e-6)
+
+
+def test_a_gain_falls_at_once_and_is_reached_in_the_end() -> None:
+    assert followable(5.0, 400.0, 32, 1024, 0) == 5.0
+    assert followable(None, 400.0, 32, 1024, 50) is None
+    held, changes = None, 0
+    while held != 400.0:
+        held, changes = followable(400.0, held, 32, 1024, DOUBLED_STEPS), changes + 1
+    assert changes == 4  # 1, 2, 4, 8 and 9.7 times the rate

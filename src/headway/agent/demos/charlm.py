@@ -83,7 +83,7 @@ def train(job: Job, wanted: kit.Options) -> float:
     optimizer = job.optimizer(torch.optim.Adam(net.parameters(), lr=1e-3), lr_rule=rule)
     loader = job.loader(train_windows, batch_size=16, seed=wanted.seed)
     scheduler = kit.cosine(job, optimizer)
-    for _ in job.epochs(wanted.epochs):
+    for epoch in job.epochs(wanted.epochs):
         for (both,) in loader:
             optimizer.zero_grad()
             loss = loss_of(model, both)
@@ -92,7 +92,7 @@ def train(job: Job, wanted: kit.Options) -> float:
             job.step(loss=loss)
             scheduler.step()
         if job.worker == 0:  # the others wait at their next step
-            job.metric(tested(net, test))
+            kit.tell(job, epoch, tested(net, test), wanted)
     return tested(net, test) if job.worker == 0 else math.nan
 
 

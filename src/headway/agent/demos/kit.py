@@ -24,6 +24,7 @@ class Options:
     target: float
     seed: int
     lr_rule: str | None = None  # as the script has it
+    each_epoch: bool = False
 
 
 def options(about: str, *, epochs: int, target: float, argv: Sequence[str] | None) -> Options:
@@ -33,8 +34,9 @@ def options(about: str, *, epochs: int, target: float, argv: Sequence[str] | Non
     parser.add_argument("--target", type=float, default=target, help="metric that counts as good")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--lr-rule", help="how the rate follows the batch; default: as tuned")
+    parser.add_argument("--each-epoch", action="store_true", help="say the metric after each")
     given = parser.parse_args(argv)
-    return Options(given.epochs, given.target, given.seed, given.lr_rule)
+    return Options(given.epochs, given.target, given.seed, given.lr_rule, given.each_epoch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ def train_classifier(
     optimizer = job.optimizer(optimizer, lr_rule=wanted.lr_rule or "adascale")
     loader = job.loader(task.train, batch_size=32, seed=wanted.seed)
     scheduler = cosine(job, optimizer)
-    for _ in job.epochs(wanted.epochs):
+    for epoch in job.epochs(wanted.epochs):
         for inputs, labels in loader:
             optimizer.zero_grad()
             loss = nn.functional.cross_entropy(model(inputs), labels)
@@ -88,8 +90,15 @@ def train_classifier(
             optimizer.step()
             job.step(loss=loss)
             scheduler.step()
-        job.metric(accuracy(net, task))
+        tell(job, epoch, accuracy(net, task), wanted)
     return accuracy(net, task)
+
+
+def tell(job: Job, epoch: int, metric: float, wanted: Options) -> None:
+    """The metric after an epoch: to the scheduler, and to whoever reads the log."""
+    job.metric(metric)
+    if wanted.each_epoch and job.worker == 0:
+        print(f"epoch {epoch}: {metric:.6f}", flush=True)
 
 
 def show(

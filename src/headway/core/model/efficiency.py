@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike
 
 from headway.core.types import FloatArray
 
+DOUBLED_STEPS = 10  # in which the gain may double: a momentum of 0.9 forgets what was before
+
 
 def assumed_noise_scale(noise_scale: float | None) -> float:
     """The noise scale to reckon with: what was measured, else 0."""
@@ -28,6 +30,29 @@ def efficiency(
     initial = np.asarray(initial_batch_size, dtype=np.float64)
     excess = np.asarray(batch_size, dtype=np.float64) - initial
     return np.asarray(1.0 / (1.0 + excess / (np.asarray(noise_scale, np.float64) + initial)))
+
+
+def followable(
+    noise_scale: float | None,
+    held: float | None,
+    initial_batch_size: float,
+    batch_size: float,
+    steps: float,
+) -> float | None:
+    """The noise scale, where after so many steps with the one that is ``held`` the gain rises no
+    faster than a training can follow; else the largest one of which this is true.
+
+    A first estimate at 32 M0 made the rate ten times as high from one step to the next: the loss
+    went from 0.5 to 17, and one training in three never came back.
+    """
+    if noise_scale is None or batch_size <= initial_batch_size:
+        return noise_scale
+    doublings = min(steps / DOUBLED_STEPS, 1.0)
+    before = gain(assumed_noise_scale(held), initial_batch_size, batch_size)
+    most = float(2.0**doublings * before)
+    if float(gain(noise_scale, initial_batch_size, batch_size)) <= most:
+        return noise_scale
+    return float(max(most - 1.0, 0.0) / (1 / initial_batch_size - most / batch_size))
 
 
 def efficiency_error(

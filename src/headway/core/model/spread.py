@@ -33,10 +33,10 @@ class Blocks:
     open_s: float = 0.0  # the block that is not full yet
     open_steps: int = 0
 
-    def add(self, step_s: float) -> None:
-        """Take one step."""
-        self.open_s += step_s
-        self.open_steps += 1
+    def add(self, step_s: float, steps: int = 1) -> None:
+        """Take a step, or a few in a row by their mean."""
+        self.open_s += steps * step_s
+        self.open_steps += steps
         if self.open_steps < BLOCK_STEPS or self.open_s < max(BLOCK_S, BLOCK_SHARE * self.total_s):
             return
         value = log(self.open_s / self.open_steps)
