@@ -1,5 +1,6 @@
 """Plays the supervisor's part: starts a generation of workers, asks them to yield, reads news."""
 
+import math
 import os
 import struct
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from headway.agent import follower, loop
+from headway.agent import follower, loop, meter
 from headway.core.types import BatchContract, BatchMode, JobReport
 from headway.protocol import environment
 from headway.protocol.messages import WorkerNews, WorkerOrders, decode_news, encode
@@ -145,3 +146,13 @@ def stage(tmp_path: Path) -> Callable[..., Stage]:
         return Stage(folder, contract, adapts=most is not None)
 
     return make
+
+
+@pytest.fixture
+def measured_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every other step is measured, on a busy machine as on an idle one.
+
+    By default it is as many as there is time for: about 16 in a short test, which tell little.
+    """
+    for share in ("EARLY_SHARE", "MEASURE_SHARE"):
+        monkeypatch.setattr(meter, share, math.inf)

@@ -145,6 +145,7 @@ def test_a_paced_scheduler_ends_where_it_would_at_m0(stage: Maker) -> None:
             assert len(sizes(log_of(job))) > 0
 
 
+@pytest.mark.usefixtures("measured_often")
 @pytest.mark.parametrize("name", RuleName)
 def test_a_rule_is_followed_after_epochs(stage: Maker, name: RuleName) -> None:
     """A net that hardly moves has gradients that stay as they are; one that has learnt all that

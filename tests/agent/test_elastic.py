@@ -1,7 +1,6 @@
 """Several workers that come and go: nothing lost, nothing repeated, the same model at the end."""
 
 import json
-import math
 import os
 import signal
 from collections.abc import Callable
@@ -14,7 +13,6 @@ from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
 import headway.agent as headway
-from headway.agent import meter
 from headway.core.types import BatchChange, ChangeCode
 from headway.protocol.environment import YIELDED
 
@@ -256,16 +254,13 @@ def true_noise_scale(model: nn.Module) -> float:
     return float(((every - mean) ** 2).sum(1).mean() / (mean**2).sum())
 
 
-def test_replicas_passes_and_differences_measure_the_same_noise_scale(
-    stage: Maker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("measured_often")
+def test_replicas_passes_and_differences_measure_the_same_noise_scale(stage: Maker) -> None:
     """At a rate of 0, where the truth can be counted out.
 
-    Every other step is measured: with as many as a busy machine had time for, about 16, the error
-    that they tell of themselves was once four times too small.
+    With as many steps measured as a busy machine had time for the error that they tell of
+    themselves was once four times too small.
     """
-    for share in ("EARLY_SHARE", "MEASURE_SHARE"):
-        monkeypatch.setattr(meter, share, math.inf)
 
     def script(tick: Callable[[], None]) -> None:
         train(tick, epochs=4, samples=2000, rate=0.0)
