@@ -13,6 +13,7 @@ from headway.core.policy.market import Market
 from headway.core.policy.promise import Promise
 from headway.core.policy.shares import job_weights, parse_tenants
 from headway.core.policy.speedups import Speedups
+from headway.core.predict.trust import USUAL, Trust
 from headway.core.solve.pinned import EXACT_UP_TO_GPUS, solve
 from headway.core.solve.problem import Problem
 from headway.core.types import Decision, Float64, FloatArray, Snapshot
@@ -28,6 +29,7 @@ RANGES = {
     "calm": (0.0, 10.0),
     "delays": (0.0, 100.0),
     "spread": (0.0, 1.0),
+    "doubt": (0.0, 2.0),
     "usual_s": (1.0, 1e9),
     "rel_gap": (0.0, 1.0),
     "exact_up_to_gpus": (0, 1 << 20),
@@ -66,6 +68,7 @@ class Headway:
     calm: float = 0.5  # look-ahead over the time since a job last came or ended
     delays: float = 2.0  # restart delays that a move must be worth
     spread: float = 0.05  # share of its goodput that a new placement on several nodes is denied
+    doubt: float = USUAL  # standard deviation of log(true / declared work) until it is seen
     usual_s: float = 14_400.0  # time over which the usual number of jobs is taken
     rel_gap: float = 1e-4
     exact_up_to_gpus: int = EXACT_UP_TO_GPUS
@@ -84,7 +87,7 @@ class Headway:
 
     def start(self) -> Market:
         """Nothing seen yet."""
-        return Market()
+        return Market(trust=Trust(usual=self.doubt))
 
     def decide(
         self, snapshot: Snapshot, memory: Market, rng: np.random.Generator
