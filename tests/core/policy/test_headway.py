@@ -82,7 +82,7 @@ def test_where_jobs_outnumber_gpus_who_is_near_its_end_goes_first(near: float, r
 
 @pytest.mark.parametrize(
     ("near_calm", "now_s", "runs"),
-    [(0.3, 7_200.0, "old"), (0.3, 600.0, "new"), (0.0, 7_200.0, "new")],
+    [(0.2, 7_200.0, "old"), (0.2, 600.0, "new"), (0.0, 7_200.0, "new")],
 )
 def test_so_it_does_where_all_has_been_calm_for_long(
     near_calm: float, now_s: float, runs: str

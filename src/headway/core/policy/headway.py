@@ -62,7 +62,7 @@ class Headway:
     q: float = 2.0
     b: float = 0.9
     near: float = 0.75  # power of E over what is left, where there are many jobs a GPU
-    near_calm: float = 0.3  # the same where none has come or ended for long
+    near_calm: float = 0.2  # the same where none has come or ended for long
     lookahead_s: float = 600.0
     most_lookahead_s: float = 3_600.0
     calm: float = 0.5  # look-ahead over the time since a job last came or ended
