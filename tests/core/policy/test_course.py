@@ -12,6 +12,7 @@ from headway.core.policy.tables import Goodputs, Places
 from headway.core.predict.foresight import Foresight
 from headway.core.predict.kinds import Kinds
 from headway.core.predict.noise import MARKS, NoiseCourse
+from headway.core.predict.trust import Trust
 from headway.core.types import JobView
 from headway.testing.snapshots import job, nodes, report, running, snapshot
 
@@ -25,12 +26,12 @@ def at(name: str, done: float, work: float | None, *, adaptive: bool = False) ->
     return replace(view, spec=replace(view.spec, work_examples=work), report=told)
 
 
-def course_of(*jobs: JobView, kinds: Kinds | None = None) -> Course:
+def course_of(*jobs: JobView, kinds: Kinds | None = None, doubt: float = 0.0) -> Course:
     grid = Grid.of(snapshot(nodes(4), *jobs), at_requested_size=False)
     places = Places.of(grid.types, has_racks=False)
     most = np.full(len(jobs), 4)
     tables = Goodputs().updated(grid.jobs, places=places, most=most).arrays(grid.jobs, most)
-    told = Foresight().updated(grid.jobs), NoiseCourse(), kinds or Kinds()
+    told = Foresight().updated(grid.jobs), NoiseCourse(), kinds or Kinds(), Trust(usual=doubt)
     return courses(grid, tables, np.full(len(jobs), 10.0), np.full(len(jobs), 1), told)
 
 
@@ -58,8 +59,22 @@ class TestCourses:
             assert course_of(told).work_from(course_of(told).done) == pytest.approx(700.0)
 
     def test_so_is_one_that_went_beyond_what_it_declared(self) -> None:
-        course = course_of(at("a", 1_500.0, 1_000.0))
+        view = at("a", 1_500.0, 1_000.0)
+        assert view.report is not None
+        told = replace(view, report=replace(view.report, total_examples=1_000.0))
+        course = course_of(told)
         assert course.work_from(course.done) == pytest.approx(1_500.0)
+
+    def test_one_that_owners_declare_may_be_longer_the_nearer_it_seems_to_its_end(self) -> None:
+        """Jobs that declared too little went first till they got there, then after all others."""
+        left = [
+            float(course_of(at("a", done, 1_000.0), doubt=0.3).work_from(np.array([done]))[0])
+            for done in (0.0, 500.0, 1_000.0, 1_100.0)
+        ]
+        assert left[0] == pytest.approx(1_000.0, rel=1e-6)
+        assert 500.0 < left[1] < 530.0
+        assert 250.0 < left[2] < 290.0
+        assert 250.0 < left[3] < 290.0
 
     def test_its_like_are_taken_to_need_as_much_more(self) -> None:
         liar = at("net-1", 3_000.0, 1_000.0)

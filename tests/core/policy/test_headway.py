@@ -59,21 +59,54 @@ def test_of_two_new_jobs_the_shorter_one_runs() -> None:
     assert set(decision.allocations) == {"b"}
 
 
+def runs_on(policy: Headway, gpus: int, *, each: int = 1, now_s: float = 600.0) -> set[str]:
+    """Who runs of an old job, near its end, and a new one: shorter, with three times as much left.
+
+    Each needs so many GPUs; no job has come or ended since 0.
+    """
+    old = rigid("old", work=1e8, done=7.5e7, gpus=each)
+    old = replace(old, spec=replace(old.spec, submitted_s=now_s - 103_600.0))
+    new = rigid("new", work=8e7, gpus=each)
+    new = replace(new, spec=replace(new.spec, submitted_s=now_s))
+    memory = Market(clocks=Clocks(at_s=now_s, each={JobId("old"): Clock(done=7.5e7)}))
+    seen = snapshot(nodes(gpus), old, new, now_s=now_s)
+    decision, _ = policy.decide(seen, memory, np.random.default_rng(0))
+    return set(decision.allocations)
+
+
 @pytest.mark.parametrize(("near", "runs"), [(0.75, "old"), (0.0, "new")])
 def test_where_jobs_outnumber_gpus_who_is_near_its_end_goes_first(near: float, runs: str) -> None:
-    """The new one is the shorter one, but has three times as much left."""
-    old, new = rigid("old", work=1e8, done=7.5e7), rigid("new", work=8e7)
-    old = replace(old, spec=replace(old.spec, submitted_s=-1e5))
-    new = replace(new, spec=replace(new.spec, submitted_s=3_600.0))
-    memory = Market(clocks=Clocks(at_s=3_600.0, each={JobId("old"): Clock(done=7.5e7)}))
+    assert runs_on(Headway(near=near), 1) == {runs}
+    assert runs_on(Headway(near=near), 2) == {"old", "new"}
 
-    def runs_on(gpus: int, near: float) -> set[str]:
-        seen, random = snapshot(nodes(gpus), old, new), np.random.default_rng(0)
-        decision, _ = Headway(near=near).decide(seen, memory, random)
-        return set(decision.allocations)
 
-    assert runs_on(1, near) == {runs}
-    assert runs_on(2, near) == {"old", "new"}
+@pytest.mark.parametrize(
+    ("near_calm", "now_s", "runs"),
+    [(0.2, 7_200.0, "old"), (0.2, 600.0, "new"), (0.0, 7_200.0, "new")],
+)
+def test_so_it_does_where_all_has_been_calm_for_long(
+    near_calm: float, now_s: float, runs: str
+) -> None:
+    """Of long jobs that were left at the end, each got GPUs in turn, so that all ended at once."""
+    assert runs_on(Headway(near_calm=near_calm), 3, each=2, now_s=now_s) == {runs}
+
+
+@pytest.mark.parametrize("seconds", [60.0, 600.0])
+def test_a_job_with_minutes_left_keeps_its_gpus_though_all_has_been_calm(seconds: float) -> None:
+    """It was left one GPU of four: that a decision would last an hour seemed to be worth more."""
+    views = []
+    for name, node, left in (("last", "n0", seconds * 4_000.0), ("long", "n1", 2e7)):
+        view = running(job(name), {node: 4})
+        told = replace(report(), progress_examples=2e7)
+        views.append(replace(view, spec=replace(view.spec, work_examples=2e7 + left), report=told))
+    views = [replace(view, max_gpus_held=8) for view in views]
+    clocks = Clocks(at_s=2e4, each={view.spec.job_id: Clock(done=2e7) for view in views})
+    seen = snapshot(nodes(4, 4), *views, now_s=2e4)
+    decision, _ = Headway().decide(seen, Market(clocks=clocks), np.random.default_rng(0))
+    assert {name: held.gpus for name, held in decision.allocations.items()} == {
+        "last": 4,
+        "long": 4,
+    }
 
 
 def test_all_gpus_are_given_while_jobs_can_use_them() -> None:

@@ -55,6 +55,24 @@ class TestFinish:
         assert finish_s(made, pace, delay_s / 2) <= now + 1e-6
 
 
+class TestTheNextEnd:
+    def ahead_s(self, pace: list[float], least_s: float = 600.0) -> list[float]:
+        """Of two jobs with 1,000 s left at their shares, that looked an hour ahead."""
+        one = promise(lookahead_s=3_600.0)
+        both = {name: getattr(one, name).repeat(2) for name in one.__slots__}
+        made = Promise(**both).to_the_next_end(np.array(pace), np.array([least_s, 700.0]))
+        return [float(each) for each in made.lookahead_s]
+
+    def test_no_job_looks_further_than_the_soonest_end(self) -> None:
+        assert self.ahead_s([0.0, 0.5]) == [2_000.0, 2_000.0]
+
+    def test_but_as_far_as_each_does_at_least(self) -> None:
+        assert self.ahead_s([2.0, 0.5]) == [600.0, 700.0]
+
+    def test_nor_further_than_it_did(self) -> None:
+        assert self.ahead_s([0.0, 0.1]) == [3_600.0, 3_600.0]
+
+
 class TestCost:
     def test_it_is_the_issue_of_slowdown_and_length(self) -> None:
         made = promise()

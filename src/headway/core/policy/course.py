@@ -19,6 +19,7 @@ from headway.core.policy.tables import Tables
 from headway.core.predict.foresight import Foresight
 from headway.core.predict.kinds import Kinds
 from headway.core.predict.noise import MARKS, NoiseCourse, times_over_present
+from headway.core.predict.trust import Trust, expected, is_sure
 from headway.core.types import BoolArray, Float64, FloatArray, Int64, IntArray, JobView
 
 BELIEVED = 0.5  # of what a share was taken to be worth, below which that was an error
@@ -63,13 +64,13 @@ def courses(
     goodput_per_s: Tables,
     share_per_s: Float64[FloatArray, " jobs"],
     gpus: Int64[IntArray, " jobs"],
-    told: tuple[Foresight, NoiseCourse, Kinds],
+    told: tuple[Foresight, NoiseCourse, Kinds, Trust],
 ) -> Course:
     """Of every job, by what jobs have told; ``gpus`` for which the noise scale is looked ahead.
 
     A job of which nothing is known counts as short as the shortest, so it runs.
     """
-    foresight, noise, kinds = told
+    foresight, noise, kinds, trust = told
     jobs, count = grid.jobs, len(grid.jobs)
     done, left = np.zeros(count), np.zeros(count)
     known = np.array([_tells(job) for job in jobs])
@@ -79,8 +80,10 @@ def courses(
         forecast = ahead(jobs, foresight, grid.largest)
         done = np.where(planned, forecast.done_s * alone_per_s, done)
         left = np.where(planned, forecast.left_s * alone_per_s, left)
+    errors = trust.errors()
     for row in np.flatnonzero(known & ~planned):
-        done[row], left[row] = _declared(jobs[row], kinds)
+        error = errors.get(jobs[row].spec.tenant, trust.usual)
+        done[row], left[row] = _declared(jobs[row], kinds, error)
     left = np.maximum(left, share_per_s)  # an active job is not done, whatever it declared
     whole_s = (done + left) / share_per_s
     shortest_s = float(whole_s[known].min()) if known.any() else ASSUMED_S
@@ -103,11 +106,17 @@ def _tells(job: JobView) -> bool:
     return report is not None and (report.progress_examples > 0 or job.work_examples is not None)
 
 
-def _declared(job: JobView, kinds: Kinds) -> tuple[float, float]:
-    """Progress, and what is left; trust in what a job declares ends where it went beyond it."""
+def _declared(job: JobView, kinds: Kinds, error: float) -> tuple[float, float]:
+    """Progress, and what is left, as far as what a job declares can be trusted.
+
+    A job that says nothing is half way, and one that goes beyond what its own loop says.
+    """
     assert job.report is not None
     done, declared = job.report.progress_examples, job.work_examples
-    whole = BEYOND * done if declared is None else declared * kinds.overrun(job)
+    if declared is None:
+        return done, done
+    overrun = kinds.overrun(job)
+    whole = declared * overrun if is_sure(job) else expected(done, declared, error, overrun)
     return done, (whole if whole > done else BEYOND * done) - done
 
 

@@ -13,6 +13,7 @@ from headway.core.policy.market import Market
 from headway.core.policy.promise import Promise
 from headway.core.policy.shares import job_weights, parse_tenants
 from headway.core.policy.speedups import Speedups
+from headway.core.predict.trust import USUAL, Trust
 from headway.core.solve.pinned import EXACT_UP_TO_GPUS, solve
 from headway.core.solve.problem import Problem
 from headway.core.types import Decision, Float64, FloatArray, Snapshot
@@ -22,11 +23,13 @@ RANGES = {
     "q": (1.0, 20.0),
     "b": (0.0, 2.0),
     "near": (0.0, 2.0),
+    "near_calm": (0.0, 2.0),
     "lookahead_s": (1.0, 1e6),
     "most_lookahead_s": (1.0, 1e6),
     "calm": (0.0, 10.0),
     "delays": (0.0, 100.0),
     "spread": (0.0, 1.0),
+    "doubt": (0.0, 2.0),
     "usual_s": (1.0, 1e9),
     "rel_gap": (0.0, 1.0),
     "exact_up_to_gpus": (0, 1 << 20),
@@ -47,7 +50,9 @@ class Headway:
     alike, 1 all seconds. Where jobs outnumber GPUs b is divided by how often they do: there long
     jobs wait for many short ones at little loss. R_j is what is left at its share: there to let
     one go that is nearly done makes all others wait the least (Smith 1956). ``near`` counts by
-    the share of jobs that cannot have a GPU; where all can, who is nearly done needs no help.
+    the share of jobs that cannot have a GPU. Where all can, that makes long jobs end later than
+    they must; but once none comes or ends for long, those that are left are long all, and T^2
+    alone would have them end all at once (``near_calm``).
 
     A job that runs again what others of its kind have run starts at the sizes that they have
     shown (``predict.kinds``). Remaining work is what a job declares, by the forecast of its regimes
@@ -57,11 +62,13 @@ class Headway:
     q: float = 2.0
     b: float = 0.9
     near: float = 0.75  # power of E over what is left, where there are many jobs a GPU
+    near_calm: float = 0.2  # the same where none has come or ended for long
     lookahead_s: float = 600.0
     most_lookahead_s: float = 3_600.0
     calm: float = 0.5  # look-ahead over the time since a job last came or ended
     delays: float = 2.0  # restart delays that a move must be worth
     spread: float = 0.05  # share of its goodput that a new placement on several nodes is denied
+    doubt: float = USUAL  # standard deviation of log(true / declared work) until it is seen
     usual_s: float = 14_400.0  # time over which the usual number of jobs is taken
     rel_gap: float = 1e-4
     exact_up_to_gpus: int = EXACT_UP_TO_GPUS
@@ -80,7 +87,7 @@ class Headway:
 
     def start(self) -> Market:
         """Nothing seen yet."""
-        return Market()
+        return Market(trust=Trust(usual=self.doubt))
 
     def decide(
         self, snapshot: Snapshot, memory: Market, rng: np.random.Generator
@@ -96,9 +103,11 @@ class Headway:
         assumed_s = min(ASSUMED_RESTART_S, snapshot.round_s / 2)
         delay_s = self.delays * restart_delays_s(grid.jobs, assumed_s=assumed_s)
         calm_s = min(self.calm * (snapshot.now_s - memory.news_s), self.most_lookahead_s)
-        lookahead_s = np.maximum(max(self.lookahead_s, calm_s), LOOKAHEAD_DELAYS * delay_s)
+        least_s = np.maximum(self.lookahead_s, LOOKAHEAD_DELAYS * delay_s)
+        lookahead_s = np.maximum(least_s, calm_s)
         promise, paces, memory = memory.promised(grid, weight, snapshot.now_s, lookahead_s)
-        problem = self._problem(grid, promise, paces, delay_s)
+        promise = promise.to_the_next_end(paces.keep, least_s)
+        problem = self._problem(grid, promise, paces, delay_s, calm_s / self.most_lookahead_s)
         plan = solve(problem, rel_gap=self.rel_gap, exact_up_to_gpus=self.exact_up_to_gpus)
         # Without a plan (present holdings that no longer fit together) nobody is touched.
         alloc = grid.held if plan.alloc is None else plan.alloc
@@ -117,10 +126,11 @@ class Headway:
         promise: Promise,
         paces: Speedups,
         delay_s: Float64[FloatArray, " jobs"],
+        calm: float,
     ) -> Problem:
         """Costs of everything each job may do; a pinned one may only stay."""
         crowd = max(len(grid.jobs) / int(grid.capacity.sum()), 1.0)
-        near = self.near * (1.0 - 1.0 / crowd)
+        near = max(self.near * (1.0 - 1.0 / crowd), self.near_calm * calm)
         of = partial(promise.cost, b=self.b / crowd, q=self.q, near=near)
 
         def cost(pace: FloatArray, delay_s: Float64[FloatArray, " jobs"] | float) -> FloatArray:

@@ -16,6 +16,7 @@ from headway.core.policy.tables import Goodputs, Places
 from headway.core.predict.foresight import Foresight
 from headway.core.predict.kinds import Kinds
 from headway.core.predict.noise import NoiseCourse
+from headway.core.predict.trust import Trust
 from headway.core.types import BoolArray, Float64, FloatArray, JobView, Snapshot
 
 UNKNOWN_ERROR = 1.0  # relative, of the time left to a job of which nothing is known
@@ -31,6 +32,7 @@ class Market:
     foresight: Foresight = field(default_factory=Foresight)
     noise: NoiseCourse = field(default_factory=NoiseCourse)
     kinds: Kinds = field(default_factory=Kinds)
+    trust: Trust = field(default_factory=Trust)
     usual_share: float | None = None  # mean of 1 / active jobs, the latest hours for most
     news: tuple[int, int] = (0, 0)  # arrivals and departures
     news_s: float = 0.0  # when the last of these was
@@ -44,6 +46,7 @@ class Market:
             self,
             foresight=self.foresight.updated(jobs),
             noise=self.noise.updated(jobs),
+            trust=self.trust.updated(jobs),
             usual_share=now if before is None else before + float(aged) * (now - before),
             news=news,
             news_s=snapshot.now_s if news != self.news else self.news_s,
@@ -73,7 +76,7 @@ class Market:
         tables = goodputs.arrays(grid.jobs, most)
         curves = Curves.of(grid, tables)
         share_per_s = curves.at(share)
-        told = self.foresight, self.noise, self.kinds
+        told = self.foresight, self.noise, self.kinds, self.trust
         course = courses(grid, tables, share_per_s, sizes_above(grid, share), told)
         work = course.work_from(course.done)
         usual = len(grid.jobs) * (self.usual_share or 1.0)

@@ -1,6 +1,7 @@
 """What each job is promised, and what anything that it may hold would make of it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -32,6 +33,18 @@ class Promise:
         Above 1 if the job is behind its virtual clock.
         """
         return np.asarray((self.age_s + self.left_s) / self.egalitarian_s)
+
+    def to_the_next_end(
+        self, pace: Float64[FloatArray, " jobs"], least_s: Float64[FloatArray, " jobs"]
+    ) -> Self:
+        """With look-aheads to the soonest end at these paces, no less than ``least_s``.
+
+        Then all is decided anew, and what that job held is free. With an hour ahead, 16 GPUs of a
+        job with minutes left seemed to be worth an hour of 16 GPUs to another.
+        """
+        soonest_s = (self.left_s / np.maximum(pace, 1e-12)).min()
+        lookahead_s = np.minimum(self.lookahead_s, np.maximum(least_s, soonest_s))
+        return replace(self, lookahead_s=lookahead_s)
 
     def finish_s(
         self, pace: FloatArray, delay_s: Float64[FloatArray, " jobs"] | float = 0.0
