@@ -1,6 +1,7 @@
 """Laws of the plan: every sample exactly once an epoch, whatever the sizes and the yields."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -67,6 +68,13 @@ def test_the_order_depends_on_seed_and_epoch_alone() -> None:
     assert not np.array_equal(first, epoch_order(100, epoch=1, seed=1, shuffled=True))
     assert not np.array_equal(first, epoch_order(100, epoch=0, seed=2, shuffled=True))
     assert np.array_equal(epoch_order(5, epoch=9, seed=1, shuffled=False), np.arange(5))
+
+
+@pytest.mark.parametrize("seed", [0, 7, (1 << 32) - 1, 1 << 32])
+def test_the_order_is_that_of_a_list_of_both_numbers(seed: int) -> None:
+    """A checkpoint of before goes on in the order that it began; a larger seed is no exception."""
+    drawn = np.random.default_rng([seed, 3]).permutation(20)
+    assert np.array_equal(epoch_order(20, epoch=3, seed=seed, shuffled=True), drawn)
 
 
 def test_a_fixed_batch_that_does_not_divide_stays_whole() -> None:

@@ -116,6 +116,7 @@ def test_why_is_a_code_and_what_led_to_it() -> None:
     assert why_line(why("Grew", **speedup)) == "Grew: speedup 1 → 1.63"
     assert why_line(why("Kept")) == "Kept"
     assert why_line(why("ExceedsCluster", gpus_needed=8.0)) == "ExceedsCluster: gpus_needed 8"
+    assert why_line(why("Kept", remaining_s=7_200.0)) == "Kept: remaining 2.0 h"
     assert why_line(why("Finished", ended_s=1.0)) == "Finished"
 
 

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from headway.core.control.promised import Basis
-from headway.core.explain.why import guess, unpromised
+from headway.core.explain.why import SPANS, guess, unpromised
 from headway.core.ids import JobId
 from headway.core.types import Reason, ReasonCode
 from headway.core.words import FAR_S, span
@@ -51,7 +51,8 @@ def why_line(job: Mapping[str, Any]) -> str:
         return str(code)
     known = tuple((name, value) for name, value in numbers.items() if value is not None)
     reason = Reason(job_id=JobId(job["job_id"]), code=ReasonCode(code), numbers=known)
-    shown = ", ".join(f"{name} {value}" for name, value in unpromised(reason))
+    told = ((n.removesuffix("_s") if n in SPANS else n, value) for n, value in unpromised(reason))
+    shown = ", ".join(f"{name} {value}" for name, value in told)
     return f"{code}: {shown}" if shown else str(code)
 
 

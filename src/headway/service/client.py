@@ -159,11 +159,11 @@ def _check_finite(value: object, where: str) -> None:
 def _refused(error: urllib.error.HTTPError) -> InvalidInputError | UnavailableError:
     try:
         detail = str(json.load(error)["detail"])
+        if error.code == HTTPStatus.UNAUTHORIZED:
+            detail += "; name that file, or a copy, with --token-file"
     except (ValueError, KeyError, TypeError):
         detail = f"{error.url} answers {error.code}; is it a Headway service?"
     mendable = HTTPStatus.BAD_REQUEST <= error.code < HTTPStatus.INTERNAL_SERVER_ERROR
-    if error.code == HTTPStatus.UNAUTHORIZED:
-        return UnavailableError(f"{detail}; name that file, or a copy, with --token-file")
-    if mendable:
+    if mendable and error.code != HTTPStatus.UNAUTHORIZED:
         return InvalidInputError(detail)
     return UnavailableError(detail)
