@@ -1,5 +1,7 @@
 """Numbers as people say them."""
 
+from math import inf, nan
+
 import pytest
 
 from headway.core.words import counted, number, span
@@ -29,6 +31,7 @@ def test_durations_are_said_as_people_do(seconds: float, said: str) -> None:
         (0, "slot", "0 slots"),
         (1.5, "CPU", "1.5 CPUs"),
         (1_234, "job", "1,234 jobs"),
+        (3_363_000, "job", "3,363,000 jobs"),
         (64.0, "GB", "64 GB"),
     ],
 )
@@ -38,7 +41,16 @@ def test_one_of_something_has_no_plural(count: float, unit: str, said: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("value", "said"), [(0.75, "0.75"), (12.0, "12"), (12.34, "12.3"), (1_625.4, "1,625")]
+    ("value", "said"),
+    [
+        (0.75, "0.75"),
+        (12.0, "12"),
+        (12.34, "12.3"),
+        (-0.5, "-0.5"),
+        (1_625.4, "1,625"),
+        (inf, "inf"),
+        (nan, "nan"),
+    ],
 )
 def test_a_figure_is_as_long_as_people_read_it(value: float, said: str) -> None:
     assert number(value) == said

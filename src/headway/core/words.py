@@ -6,13 +6,14 @@ SYMBOLS = frozenset({"GB"})  # units that have no plural
 
 
 def number(value: float) -> str:
-    """A figure: 0.75, 12, 1,234."""
-    return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.3g}"
+    """A figure: 0.75, 12, 1,234; also of what is no number."""
+    return f"{value:.3g}" if abs(value) < 100 and value % 1 else f"{value:,.0f}"
 
 
 def counted(count: float, unit: str) -> str:
     """So many: 1 CPU, 2 CPUs, 64 GB, 1.5 CPUs."""
-    return f"{count:,g} {unit}{'' if count == 1 or unit in SYMBOLS else 's'}"
+    shown = f"{count:,g}" if count % 1 else f"{count:,.0f}"
+    return f"{shown} {unit}{'' if count == 1 or unit in SYMBOLS else 's'}"
 
 
 def span(seconds: float) -> str:

@@ -47,7 +47,10 @@ class TestExpected:
     ) -> None:
         whole = expected(done, declared, error, overrun)
         assert np.isfinite(whole)
-        assert whole >= min(done, declared * overrun) * (1.0 - 1e-9)
+        assert whole >= done * (1.0 - 1e-9)
+
+    def test_next_to_nothing_done_is_nothing(self) -> None:
+        assert expected(5e-324, 1e12, 0.3) == 1e12  # the share done is below any number
 
 
 class TestTrust:

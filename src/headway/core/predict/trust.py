@@ -87,7 +87,8 @@ def expected(done: float, declared: float, error: float, overrun: float = 1.0) -
         declared = max(declared, done * exp(-error))
     else:
         declared *= overrun
-    if error <= 0.0 or done <= 0.0:
+    share = done / declared
+    if error <= 0.0 or share <= 0.0:
         return declared
-    at = log(done / declared) / error + error / 2.0
+    at = log(share) / error + error / 2.0
     return float(declared * ndtr(error - at) / ndtr(-at))
