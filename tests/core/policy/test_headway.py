@@ -11,6 +11,7 @@ from headway.core.policy import make
 from headway.core.policy.course import Clock, Clocks
 from headway.core.policy.headway import Headway
 from headway.core.policy.market import Market
+from headway.core.predict.trust import USUAL_JOBS
 from headway.core.types import JobView, ReasonCode
 from headway.testing.policies import PolicyContract
 from headway.testing.snapshots import bounds, code_of, decide, job, nodes, report, running, snapshot
@@ -107,6 +108,18 @@ def test_a_job_with_minutes_left_keeps_its_gpus_though_all_has_been_calm(seconds
         "last": 4,
         "long": 4,
     }
+
+
+def test_how_far_the_words_of_a_tenant_are_off_is_remembered() -> None:
+    policy = Headway(doubt=0.7)
+    assert policy.start().trust.usual == 0.7
+    view = running(job("a"), {"n0": 1})
+    told = replace(report(), progress_examples=3e6)
+    view = replace(view, spec=replace(view.spec, work_examples=1e6), report=told)
+    seen = snapshot(nodes(4), view)
+    _, memory = policy.decide(seen, policy.start(), np.random.default_rng(0))
+    beyond = (USUAL_JOBS * 0.7**2 + 2 * np.log(3.0) ** 2) / (USUAL_JOBS + 1)
+    assert memory.trust.errors() == {view.spec.tenant: pytest.approx(beyond**0.5)}
 
 
 def test_all_gpus_are_given_while_jobs_can_use_them() -> None:
