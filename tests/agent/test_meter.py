@@ -62,8 +62,9 @@ def run(
     *,
     epochs: int,
     one_pass: Callable[[Pass, Tensor], None],
+    exchange: bool = True,
 ) -> None:
-    """What loop and script do together, on one worker."""
+    """What loop and script do together, on one worker; an exchange may follow an epoch."""
     for epoch in range(epochs):
         order = epoch_order(SAMPLES, epoch=epoch, seed=0, shuffled=True)
         for one in passes_from(
@@ -76,7 +77,8 @@ def run(
             if one.last and _all_finite(optimizer):  # as torch's GradScaler does
                 optimizer.step()
             meter.end_pass(one)
-        meter.add(meter.sums())
+        if exchange:
+            meter.add(meter.sums())
 
 
 def _all_finite(optimizer: Optimizer) -> bool:
@@ -289,6 +291,26 @@ def test_what_tidies_up_after_a_measured_step_counts() -> None:
     meter.end_pass = tidies(meter.end_pass)  # type: ignore[method-assign]
     run(meter, optimizer, WAYS["differences"], epochs=20, one_pass=one_pass)
     assert meter._cost_s == pytest.approx(1.0, rel=0.2)  # of two steps with 0.5 s after each
+
+
+def test_what_the_script_does_between_two_epochs_is_no_cost_of_measuring() -> None:
+    """A look at the test set after a measured step seemed to cost as much as it took."""
+    meter = made("differences")
+    net, optimizer = watched(meter, "sgd")
+    learn, now_s = learning(net), [0.0]
+
+    def one_pass(one: Pass, read: Tensor) -> None:
+        learn(one, read)
+        now_s[0] += 1.0
+
+    meter.every = 2
+    meter._watch = Stopwatch(lambda: now_s[0], None)
+    for epoch in range(20):
+        ends = bool(epoch % 2)
+        run(meter, optimizer, WAYS["differences"], epochs=1, one_pass=one_pass, exchange=ends)
+        now_s[0] += 50.0
+    assert meter._cost_s is not None
+    assert meter._cost_s < 0.01  # of a step
 
 
 def test_halving_is_never_taken_for_free() -> None:

@@ -95,6 +95,8 @@ class Meter:
         self.noise.samples = float(samples)
 
     def begin_pass(self, one: Pass) -> None:
+        if one.step_start == 0:  # between two epochs the script is at work, as with a test set
+            self._left_s = None
         self._between()
         self._watch.begin_pass(one.index)
         turn = self.steps % self.every
