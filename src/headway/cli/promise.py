@@ -32,8 +32,8 @@ def promise_line(job: Mapping[str, Any]) -> str:
         return f"ended {at(finish_s)}; its fair share promised {end}"
     tense = "promises" if end_s >= now_s else "promised"
     if finish_s <= now_s:
-        late = f", or by {at(promise['latest_s'])} at the latest"
-        late *= promise["latest_s"] > now_s
+        latest_s = promise["latest_s"]
+        late = f", or by {at(latest_s)} at the latest" if latest_s > now_s else ""
         return f"was to have ended by now{late}; its fair share {tense} {end}"
     if finish_s - now_s > FAR_S:
         return f"ends in {span(finish_s - now_s)}; its fair share {tense} {end}"
@@ -47,7 +47,7 @@ def promise_line(job: Mapping[str, Any]) -> str:
 def why_line(job: Mapping[str, Any]) -> str:
     """As in: Grew: speedup 1 → 1.63."""
     code, numbers = job["why"]["code"], job["why"]["numbers"]
-    if job["ended_s"] is not None:  # it says how the job ended
+    if job["ended_s"] is not None or code not in {*ReasonCode}:  # how it ended, or a newer word
         return str(code)
     known = tuple((name, value) for name, value in numbers.items() if value is not None)
     reason = Reason(job_id=JobId(job["job_id"]), code=ReasonCode(code), numbers=known)

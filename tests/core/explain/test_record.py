@@ -1,5 +1,7 @@
 """How promises came out: by hand, and the coverage of intervals over promises made by chance."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -95,3 +97,14 @@ def test_any_log_can_be_read_up_to_any_event(history: History, until: int) -> No
         record.add(event)
     least, most = record.factors
     assert 0.0 < least <= 1.0 <= most
+
+
+def test_how_a_guess_came_out_says_nothing_of_promises() -> None:
+    guessed = []
+    for event in life("a", 120.0, 3_600.0):
+        if isinstance(event, RoundDecided):
+            numbers = (*event.reasons[0].numbers, ("guess", 1.0))
+            event = replace(event, reasons=(replace(event.reasons[0], numbers=numbers),))
+        guessed.append(event)
+    assert after(guessed) == after()
+    assert after(life("a", 120.0, 3_600.0)) != after()

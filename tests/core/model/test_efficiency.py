@@ -120,3 +120,8 @@ def test_a_gain_falls_at_once_and_is_reached_in_the_end() -> None:
     while held != 400.0:
         held, changes = followable(400.0, held, 32, 1024, DOUBLED_STEPS), changes + 1
     assert changes == 4  # 1, 2, 4, 8 and 9.7 times the rate
+
+
+def test_where_the_held_one_leaves_all_room_a_noise_scale_is_as_it_is() -> None:
+    """Rounding makes the gain of a huge one M / M0, and what is left for more no number."""
+    assert followable(1e300, 1e300, 32, 1024, 0) == 1e300

@@ -90,6 +90,7 @@ class TestTrust:
         assert is_sure(told)
         assert not is_sure(view)
         assert Trust().updated([told]).errors() == {}
+        assert Trust().updated([view]).updated([told]).errors() == {}  # nor has it ended
         assert Trust().updated([at("a", 300.0, None)]).errors() == {}
 
     def test_next_to_nothing_declared_stays_finite(self) -> None:

@@ -14,7 +14,7 @@ from headway.core.policy.waiting import waiting
 from headway.core.types import Allocation, JobView, Node, Snapshot, placement_on
 from headway.core.words import counted, number
 
-NOBODY = 1 << 40  # GPUs: who needs so many is not asked about
+UNASKED = 1 << 40  # GPUs that no cluster has: so the answer is about one job alone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ def _short(job: JobView, now: Snapshot, gpus: int, there: Sequence[Node]) -> str
     specs = [one.spec for one in now.jobs]
     alloc = np.array([[one.allocation.on(node.node_id) for node in there] for one in now.jobs])
     alloc[row] = 0
-    need = np.where(np.arange(len(specs)) == row, gpus, NOBODY)
+    need = np.where(np.arange(len(specs)) == row, gpus, UNASKED)
     capacity = np.array([node.gpus for node in there])
     resources = counting(specs, there)
     waits = waiting(

@@ -16,7 +16,7 @@ from headway.core.control.events import (
     RoundDecided,
     RunOpened,
 )
-from headway.core.control.promised import Promised
+from headway.core.control.promised import Basis, Promised
 from headway.core.ids import JobId
 
 TAIL = 0.025  # of promises that may come out below the interval, and as many above
@@ -84,9 +84,10 @@ class Record:
     def _decided(self, event: RoundDecided) -> None:
         for reason in event.reasons:
             promised, submitted_s = Promised.of(reason), self._submitted_s.get(reason.job_id)
-            if promised is not None and submitted_s is not None:
-                told = self._told.setdefault(reason.job_id, [])
-                told.append((event.at_s, submitted_s + promised.finish_s))
+            if submitted_s is None or promised is None or promised.basis is Basis.GUESS:
+                continue  # a guess is no promise, and how it came out says nothing of one
+            told = self._told.setdefault(reason.job_id, [])
+            told.append((event.at_s, submitted_s + promised.finish_s))
 
     def _end(self, event: JobFinished | JobFailed | JobCancelled) -> None:
         self._submitted_s.pop(event.job_id, None)

@@ -52,7 +52,8 @@ def followable(
     most = float(2.0**doublings * before)
     if float(gain(noise_scale, initial_batch_size, batch_size)) <= most:
         return noise_scale
-    return float(max(most - 1.0, 0.0) / (1 / initial_batch_size - most / batch_size))
+    room = 1 / initial_batch_size - most / batch_size  # none: rounding made it the largest gain
+    return min(max(most - 1.0, 0.0) / room, noise_scale) if room > 0 else noise_scale
 
 
 def efficiency_error(

@@ -51,7 +51,7 @@ class Headway:
     jobs wait for many short ones at little loss. R_j is what is left at its share: there to let
     one go that is nearly done makes all others wait the least (Smith 1956). ``near`` counts by
     the share of jobs that cannot have a GPU. Where all can, that makes long jobs end later than
-    they must; but once none comes or ends for long, those that are left are long all, and T^2
+    they must; but once none comes or ends for long, all that are left are long, and T^2
     alone would have them end all at once (``near_calm``).
 
     A job that runs again what others of its kind have run starts at the sizes that they have

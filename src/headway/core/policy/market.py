@@ -46,7 +46,7 @@ class Market:
             self,
             foresight=self.foresight.updated(jobs),
             noise=self.noise.updated(jobs),
-            trust=self.trust.updated(jobs),
+            trust=self.trust.updated(snapshot.jobs),
             usual_share=now if before is None else before + float(aged) * (now - before),
             news=news,
             news_s=snapshot.now_s if news != self.news else self.news_s,

@@ -54,9 +54,9 @@ class Trust:
             for job in jobs
             if job.report is not None and job.work_examples and not is_sure(job)
         }
-        words = dict(self.words)
+        words, there = dict(self.words), {job.spec.job_id for job in jobs}
         for job_id, (tenant, ratio) in self.active.items():
-            if job_id not in active and ratio >= TELLING:
+            if job_id not in there and ratio >= TELLING:
                 words[tenant] = words.get(tenant, Word()).given(ratio)
         return replace(self, words=words, active=active)
 

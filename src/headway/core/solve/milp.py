@@ -42,7 +42,8 @@ def solve_mixed(
         highs.setOptionValue(name, value)
     outcome = _run(highs)
     info = highs.getInfo()
-    bound = info.mip_dual_bound if outcome.status is not Status.INFEASIBLE else inf
+    proven = {Status.INFEASIBLE: inf, Status.FAILED: -inf}
+    bound = proven.get(outcome.status, info.mip_dual_bound)
     x = None if outcome.x is None else np.where(program.integer, np.round(outcome.x), outcome.x)
     return replace(outcome, x=x, bound=bound, branch_nodes=max(int(info.mip_node_count), 0))
 
@@ -72,7 +73,7 @@ def solve_within(
 
 
 def solve_linear(program: Program, *, budget: Budget = DEFAULT_BUDGET) -> Outcome:
-    """Minimise the linear relaxation by the dual simplex method; a vertex, so few fractions."""
+    """Minimise the linear relaxation by the primal simplex method; a vertex, so few fractions."""
     free = replace(program, integer=np.zeros_like(program.integer))
     highs = _load(free, budget)
     highs.setOptionValue("solver", "simplex")
