@@ -50,19 +50,3 @@ def test_empty_blocks_leave_a_program_whole() -> None:
     program = assembly.program()
     assert dense(program).shape == (0, 2)
     assert program.starts.tolist() == [0, 0, 0]
-
-
-def test_a_program_of_some_columns_has_their_costs_entries_and_starts() -> None:
-    assembly = Assembly()
-    columns = assembly.add_columns(np.array([1.0, 2.0, 3.0]), upper=np.array([4.0, 5.0, 6.0]))
-    rows = assembly.add_rows(2, upper=7.0)
-    assembly.add_entries(rows[[0, 1, 0, 1]], columns[[0, 0, 1, 2]], [1.0, 2.0, 3.0, 4.0])
-    assembly.start_with(rows, columns[[1, 2]])
-    part = assembly.program().of_columns(np.array([True, False, True]))
-    assert part.cost.tolist() == [1.0, 3.0]
-    assert part.upper.tolist() == [4.0, 6.0]
-    assert part.starts.tolist() == [0, 2, 3]
-    assert part.indices.tolist() == [0, 1, 1]
-    assert part.values.tolist() == [1.0, 2.0, 4.0]
-    assert [values.tolist() for values in part.start] == [[1], [1]]
-    assert part.row_upper.tolist() == [7.0, 7.0]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from headway.core.solve.assembly import Assembly, Program
-from headway.core.solve.milp import solve_linear, solve_mixed, solve_within
+from headway.core.solve.milp import solve_linear, solve_mixed
 from headway.core.solve.outcome import Budget, Status
 
 
@@ -50,33 +50,6 @@ def test_the_linear_optimum_bounds_the_mixed_one(seed: int) -> None:
     outcome = solve_linear(program)
     assert outcome.status is Status.OPTIMAL
     assert outcome.bound == outcome.objective <= best + 1e-9
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_what_the_relaxation_proves_too_dear_is_not_missed(seed: int) -> None:
-    """Left away are columns that no solution within the spare cost can have."""
-    program, best = random_knapsack(seed, 8)
-    root = solve_linear(program)
-    need = best - root.objective
-    enough = solve_within(program, root, need, rel_gap=0.0, budget=Budget())
-    assert enough.objective == pytest.approx(best)
-    assert enough.x is not None
-    assert float(program.cost @ enough.x) == pytest.approx(best)
-    assert enough.bound <= best + 1e-9
-    too_little = solve_within(program, root, need / 2, rel_gap=0.0, budget=Budget())
-    if need > 1e-9:  # what there is within half of that is no solution, or none is found
-        assert too_little.bound <= best + 1e-9
-        assert too_little.x is None or float(program.cost @ too_little.x) >= best - 1e-9
-
-
-def test_where_nothing_is_cheap_enough_that_is_the_bound() -> None:
-    """Half an item is worth 1.0 more; with one column left and no room nothing is found."""
-    program = replace(knapsack([3.0, 2.0, 2.0], [2.0, 2.0, 2.0], 3.0), row_lower=np.array([3.0]))
-    root = solve_linear(program)
-    outcome = solve_within(program, root, 0.5, rel_gap=0.0, budget=Budget())
-    assert outcome.status is Status.OPTIMAL
-    assert outcome.x is None
-    assert outcome.bound == pytest.approx(root.objective + 0.5)
 
 
 def test_the_linear_relaxation_cuts_one_item_at_most() -> None:

@@ -1,6 +1,6 @@
 """A mixed-integer linear program, assembled from blocks of columns, rows and entries."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,25 +28,6 @@ class Program:
     indices: Int32Array
     values: Float64[FloatArray, " entries"]
     start: tuple[IntArray, IntArray]  # rows and columns that take their places in a first basis
-
-    def of_columns(self, keep: BoolArray) -> "Program":
-        """The program in which all other columns are at 0."""
-        number = np.cumsum(keep) - 1
-        length = np.diff(self.starts)
-        entries = np.repeat(keep, length)
-        rows, columns = self.start
-        begins = keep[columns]
-        return replace(
-            self,
-            cost=self.cost[keep],
-            lower=self.lower[keep],
-            upper=self.upper[keep],
-            integer=self.integer[keep],
-            starts=np.concatenate(([0], np.cumsum(length[keep]))).astype(np.int32),
-            indices=self.indices[entries],
-            values=self.values[entries],
-            start=(rows[begins], number[columns[begins]]),
-        )
 
 
 @dataclass(slots=True)

@@ -20,7 +20,6 @@ _STATUS = {
     highspy.HighsModelStatus.kInterrupt: Status.BUDGET_SPENT,
 }
 
-_DUAL_TOLERANCE = 1e-6  # ten times that of the solver
 _PRIMAL = 4  # simplex_strategy
 # Small, nearly integral programs are solved at the root by cuts. Measured on pinned-pattern
 # programs of 64 to 1,024 GPUs: presolve and these start heuristics cost more than they save.
@@ -46,30 +45,6 @@ def solve_mixed(
     bound = proven.get(outcome.status, info.mip_dual_bound)
     x = None if outcome.x is None else np.where(program.integer, np.round(outcome.x), outcome.x)
     return replace(outcome, x=x, bound=bound, branch_nodes=max(int(info.mip_node_count), 0))
-
-
-def solve_within(
-    program: Program, root: Outcome, spare: float, *, rel_gap: float, budget: Budget
-) -> Outcome:
-    """The best that costs at most ``spare`` more than ``root``, the relaxation's optimum.
-
-    What takes an integer column costs at least its reduced cost more than the relaxation, so those
-    with a higher one are left away. The bound is that of the whole program; without a point there
-    is none within that cost.
-    """
-    assert root.reduced is not None
-    keep = ~program.integer | (root.reduced <= spare + _DUAL_TOLERANCE)
-    left = solve_mixed(program.of_columns(keep), rel_gap=rel_gap, budget=budget)
-    x = None if left.x is None else np.zeros(len(keep))
-    if x is not None:
-        x[keep] = left.x
-    none = left.status is Status.INFEASIBLE
-    return replace(
-        left,
-        x=x,
-        bound=min(left.bound, root.objective + spare),
-        status=Status.OPTIMAL if none else left.status,
-    )
 
 
 def solve_linear(program: Program, *, budget: Budget = DEFAULT_BUDGET) -> Outcome:
