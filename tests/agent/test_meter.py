@@ -1,6 +1,7 @@
 """The meter: its phi is the exact one, however it is measured, and no odd step spoils it."""
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 import torch
@@ -98,6 +99,23 @@ def watched(meter: Meter, kind: str) -> tuple[nn.Module, Optimizer]:
     meter.probe.watch_model(net)
     meter.probe.precondition_by(optimizer)
     return net, optimizer
+
+
+def timed(
+    every: int, pass_s: Callable[[Meter], float] = lambda _: 1.0
+) -> tuple[Meter, list[float], Callable[..., None]]:
+    """A meter that measures so often, its clock, which passes move on, and a training under it."""
+    meter, now_s = made("differences"), [0.0]
+    net, optimizer = watched(meter, "sgd")
+    learn = learning(net)
+    meter.every = every
+    meter._watch = Stopwatch(lambda: now_s[0], None)
+
+    def one_pass(one: Pass, read: Tensor) -> None:
+        learn(one, read)
+        now_s[0] += pass_s(meter)
+
+    return meter, now_s, partial(run, meter, optimizer, WAYS["differences"], one_pass=one_pass)
 
 
 def learning(net: nn.Module) -> Callable[[Pass, Tensor], None]:
@@ -252,17 +270,8 @@ def test_where_measuring_is_dear_it_is_done_rarely() -> None:
 def test_all_that_a_measured_step_takes_longer_counts() -> None:
     """Only the hooks were counted, and not that they come and go, nor that caches are full of other
     things then: half as much again."""
-    meter = made("differences")
-    net, optimizer = watched(meter, "sgd")
-    learn, now_s = learning(net), [0.0]
-
-    def one_pass(one: Pass, read: Tensor) -> None:
-        learn(one, read)
-        now_s[0] += 3.0 if meter.steps % meter.every < 2 else 1.0
-
-    meter.every = 8
-    meter._watch = Stopwatch(lambda: now_s[0], None)
-    run(meter, optimizer, WAYS["differences"], epochs=20, one_pass=one_pass)
+    meter, _, training = timed(8, lambda meter: 3.0 if meter.steps % meter.every < 2 else 1.0)
+    training(epochs=20)
     assert meter._cost_s is not None
     assert 2.0 < meter._cost_s <= 4.0  # of two steps that are 2 s longer each
 
@@ -270,13 +279,7 @@ def test_all_that_a_measured_step_takes_longer_counts() -> None:
 def test_what_tidies_up_after_a_measured_step_counts() -> None:
     """Hooks go, and the next row of plain steps is reckoned: a fifth of what a pair costs a small
     network, and nobody's."""
-    meter = made("differences")
-    net, optimizer = watched(meter, "sgd")
-    learn, now_s = learning(net), [0.0]
-
-    def one_pass(one: Pass, read: Tensor) -> None:
-        learn(one, read)
-        now_s[0] += 1.0
+    meter, now_s, training = timed(8)
 
     def tidies(end_pass: Callable[[Pass], None]) -> Callable[[Pass], None]:
         def ended(one: Pass) -> None:
@@ -286,28 +289,16 @@ def test_what_tidies_up_after_a_measured_step_counts() -> None:
 
         return ended
 
-    meter.every = 8
-    meter._watch = Stopwatch(lambda: now_s[0], None)
     meter.end_pass = tidies(meter.end_pass)  # type: ignore[method-assign]
-    run(meter, optimizer, WAYS["differences"], epochs=20, one_pass=one_pass)
+    training(epochs=20)
     assert meter._cost_s == pytest.approx(1.0, rel=0.2)  # of two steps with 0.5 s after each
 
 
 def test_what_the_script_does_between_two_epochs_is_no_cost_of_measuring() -> None:
     """A look at the test set after a measured step seemed to cost as much as it took."""
-    meter = made("differences")
-    net, optimizer = watched(meter, "sgd")
-    learn, now_s = learning(net), [0.0]
-
-    def one_pass(one: Pass, read: Tensor) -> None:
-        learn(one, read)
-        now_s[0] += 1.0
-
-    meter.every = 2
-    meter._watch = Stopwatch(lambda: now_s[0], None)
+    meter, now_s, training = timed(2)
     for epoch in range(20):
-        ends = bool(epoch % 2)
-        run(meter, optimizer, WAYS["differences"], epochs=1, one_pass=one_pass, exchange=ends)
+        training(epochs=1, exchange=bool(epoch % 2))
         now_s[0] += 50.0
     assert meter._cost_s is not None
     assert meter._cost_s < 0.01  # of a step

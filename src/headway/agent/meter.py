@@ -137,10 +137,9 @@ class Meter:
         timed_s = self._watch.passed(laps_s)
         if not timed_s:
             return
-        step_s, self._whole = self.step_s or timed_s[0], step_size
+        self._whole = step_size
         for lap_s in timed_s:
-            step_s += _SMOOTHING * (lap_s - step_s)
-        self.step_s = step_s
+            self.step_s = _smoothed(self.step_s, lap_s)
         shape = Shape(self._workers, self._nodes, step_size, 0, self._gpu_type)
         self.history.add_row(shape, timed_s)
 

@@ -21,7 +21,7 @@ from headway.core.errors import InvalidInputError
 from headway.core.explain.forward import Queue, forward
 from headway.core.ids import JobId
 from headway.core.policy import Policy, Traits
-from headway.core.policy.needs import asked, in_words, room_for, scarcest
+from headway.core.policy.needs import asked, beyond_room, room_for, scarcest
 from headway.core.policy.probe import usual
 from headway.core.types import Decision, JobSpec, Node, Snapshot, widest
 from headway.core.words import counted
@@ -105,9 +105,7 @@ def _fitted(job: JobSpec, gpus: int, nodes: Sequence[Node]) -> JobSpec:
     if not allowed:
         raise InvalidInputError(
             f"job {job.name}: {scarcest(job, nodes)}: it needs "
-            f"{counted(job.gpus.smallest, 'GPU')} with "
-            f"{in_words(job)} and the cluster has room for {gpus} of these; "
-            "give a larger --cluster or drop the job"
+            f"{beyond_room(job, job.gpus.smallest, gpus)}; give a larger --cluster or drop the job"
         )
     bounds = replace(job.gpus, max_gpus=min(job.gpus.max_gpus, gpus))
     return replace(job, gpus=bounds, requested_gpus=min(job.requested_gpus, allowed[-1]))

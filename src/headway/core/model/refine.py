@@ -189,9 +189,7 @@ def _candidates(
     And the best by the model, as long as that is all there is to go by.
     """
     least, most = int(models.min_batch_per_gpu[0]), int(models.max_batch_per_gpu[0])
-    single = _sizes(least, most)
-    if measured.batch_per_gpu.size:
-        single = np.union1d(single, measured.batch_per_gpu.astype(np.int64))
+    single = np.union1d(_sizes(least, most), measured.batch_per_gpu.astype(np.int64))
     passes = np.arange(1, int(models.max_accum_steps[0]) + 1)
     own = [] if now is None else [now]
     if not measured.batch_per_gpu.size:

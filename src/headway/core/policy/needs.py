@@ -106,6 +106,13 @@ def in_words(job: Asks) -> str:
     return " and ".join(counted(amount, units[name]) for name, amount in asked(job)) + " each"
 
 
+def beyond_room(job: Asks, gpus: int, room: int) -> str:
+    """What a job needs and the cluster lacks: 2 GPUs with 16 CPUs each and the cluster has ..."""
+    return (
+        f"{counted(gpus, 'GPU')} with {in_words(job)} and the cluster has room for {room} of these"
+    )
+
+
 def scarcest(job: Asks, nodes: Sequence[Node]) -> str:
     """The field that leaves a job fewest GPUs."""
     rooms = {name: room_for(Needs(**{name: amount}), nodes) for name, amount in asked(job)}

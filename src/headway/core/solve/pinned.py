@@ -98,11 +98,12 @@ def _exact(problem: Problem, model: Model, rel_gap: float, budget: Budget) -> Pl
     within the gap, so by and by others get their turn (160 jobs on 16 GPUs under ``pollux``:
     14,016 s on average and rho up to 48; with the best plan each time 16,881 s and 227).
     """
-    root = solve_linear(model.program, budget=budget)
-    plan = _plan(problem, model, root)
-    spare = plan.objective / model.scale - root.objective
-    if plan.alloc is not None and plan.alloc.any(axis=1).all() and spare <= _NO_SPARE:
-        return plan
+    if len(problem.held) <= int(problem.capacity.sum()):  # else somebody must
+        root = solve_linear(model.program, budget=budget)
+        plan = _plan(problem, model, root)
+        spare = plan.objective / model.scale - root.objective
+        if plan.alloc is not None and plan.alloc.any(axis=1).all() and spare <= _NO_SPARE:
+            return plan
     return _plan(problem, model, solve_mixed(model.program, rel_gap=rel_gap, budget=budget))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from headway.core.errors import InvalidInputError
 from headway.core.ids import JobId
 from headway.core.model.schedule import first_batch_size, known_sizes, most_for_fewest
-from headway.core.policy.needs import in_words, room_for, scarcest
+from headway.core.policy.needs import beyond_room, room_for, scarcest
 from headway.core.types import BatchContract, GpuBounds, JobSpec, Launch, Node, widest
 from headway.core.words import counted
 from headway.service.api.contract import contract_of
@@ -70,8 +70,7 @@ def _usable(request: JobRequest, gpus: GpuBounds, nodes: Sequence[Node]) -> tupl
     if not usable:
         raise InvalidInputError(
             f"{scarcest(request, nodes)}: the job needs "
-            f"{counted(gpus.smallest, 'GPU')} with "
-            f"{in_words(request)} and the cluster has room for {room} of these; ask for less"
+            f"{beyond_room(request, gpus.smallest, room)}; ask for less"
         )
     return usable
 
