@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.agent.plan import Split, epoch_order, micro_batches, part, passes_from
+from headway.agent.plan import Orders, Split, epoch_order, micro_batches, part, passes_from
 
 generations = st.lists(
     st.tuples(
@@ -89,3 +89,12 @@ def test_the_small_batch_is_the_harmonic_mean_of_what_was_read() -> None:
     assert passes == 2
     assert np.isclose(1 / size, (1 / 2 + 1 / 1) / 2)
     assert micro_batches(1, 4, 1) == (1, 1.0)
+
+
+@pytest.mark.parametrize("samples", [0, 1, 100, 20_000])
+@pytest.mark.parametrize("shuffled", [True, False])
+def test_orders_that_are_drawn_ahead_are_those_of_each_epoch(samples: int, shuffled: bool) -> None:
+    orders = Orders(samples, seed=7, shuffled=shuffled)
+    for epoch in (0, 1, 2, 40, 3):  # a worker that joins others begins anywhere
+        wanted = epoch_order(samples, epoch=epoch, seed=7, shuffled=shuffled)
+        assert np.array_equal(orders.of(epoch), wanted)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from headway.agent.precondition import RARE, SETTLED_STEPS, Preconditioners
+from headway.agent.precondition import RARE, SETTLED_STEPS, SLIGHT, Preconditioners
 
 RATE = 1e-3
 Maker = Callable[[list[nn.Parameter]], Optimizer]
@@ -118,3 +118,20 @@ def test_groups_that_are_added_later_are_known() -> None:
     by = divisor(optimizer, late)
     assert by is not None
     torch.testing.assert_close(by, torch.ones(3), rtol=1e-3, atol=0)
+
+
+@pytest.mark.parametrize("epsilon", [1e-8, 0.01, 0.1])
+def test_its_square_leaves_away_an_epsilon_that_is_slight(epsilon: float) -> None:
+    """Gradients of 1 to 2: 0.01 is slight beside their root mean square, but not beside a tenth of
+    it, which the smallest may be."""
+    optimizer, parameter, _ = trained(lambda p: torch.optim.Adam(p, lr=RATE, eps=epsilon), 40)
+    preconditioners = Preconditioners()
+    preconditioners.add(optimizer)
+    preconditioners.refresh()
+    answer = preconditioners.divisor(parameter)
+    assert answer is not None
+    whole = slice(None)
+    exact = answer.of(whole).square()
+    slight = 0.0 if epsilon > SLIGHT * RARE else 2 * SLIGHT + SLIGHT**2
+    torch.testing.assert_close(answer.squared(whole), exact, rtol=slight + 1e-6, atol=0)
+    assert torch.equal(answer.squared(whole), exact) == (epsilon > SLIGHT * RARE)

@@ -4,11 +4,14 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import pytest
+import torch
+from torch import nn
 
 from headway.agent.meter import Meter
-from headway.agent.optimizer import UNSCALED
+from headway.agent.optimizer import UNSCALED, ScaledOptimizer
 from headway.agent.plan import Pass, Split
 from headway.agent.stride import ONE_HEARD_OF, Stride
+from headway.core.model.lr import LearningRateScale
 
 
 class Clock:
@@ -40,6 +43,7 @@ class Steering:
     until: int = 1 << 30
     steps_since_turn: int = 0
     course: object = field(default_factory=lambda: SimpleNamespace(split=Split(32, 1, 32)))
+    factor: LearningRateScale = UNSCALED
 
     def unasked_ahead(self, samples: int, most: int) -> int:
         return min(self.until, most)
@@ -47,8 +51,8 @@ class Steering:
     def worth(self, samples: int) -> float:
         return float(samples)
 
-    def scale(self, samples: int) -> object:
-        return UNSCALED
+    def scale(self, samples: int) -> LearningRateScale:
+        return self.factor
 
 
 def a_step(start: int, size: int = 32, passes: int = 1) -> Pass:
@@ -57,7 +61,7 @@ def a_step(start: int, size: int = 32, passes: int = 1) -> Pass:
 
 def made(left: int, until: int = 1 << 30) -> tuple[Stride, Quiet, Steering, Clock]:
     meter, steering, clock = Quiet(left), Steering(until), Clock()
-    stride = Stride(clock, meter, steering)
+    stride = Stride(clock, meter, steering, [])
     stride.look_ahead(0, 100)
     return stride, meter, steering, clock
 
@@ -129,6 +133,46 @@ def test_the_row_ends_where_somebody_must_be_asked() -> None:
 def test_one_loss_in_so_many_is_heard() -> None:
     stride, _, _, _ = made(left=100)
     assert sum(stride.heard() for _ in range(10 * ONE_HEARD_OF)) == 10
+
+
+@dataclass
+class Asked:
+    """What an optimizer asks of the loop, and how often."""
+
+    factor: LearningRateScale
+    times: int = 0
+    last_pass: bool = True
+
+    def scale(self) -> LearningRateScale:
+        self.times += 1
+        return self.factor
+
+
+@pytest.mark.parametrize("factor", [UNSCALED, LearningRateScale(rate=3.0)])
+def test_in_a_row_of_unscaled_steps_an_optimizer_asks_nobody(factor: LearningRateScale) -> None:
+    """And after it as ever; where steps are scaled each of them is."""
+    weight, asked = nn.Parameter(torch.zeros(1)), Asked(factor)
+    optimizer = ScaledOptimizer(torch.optim.SGD([weight], lr=1.0), asked)
+    stride = Stride(Clock(), Quiet(4), Steering(factor=factor), [optimizer])  # type: ignore[arg-type]
+    stride.look_ahead(0, 100)
+    for index in range(6):
+        stride.begin(a_step(32 * index))
+        optimizer.zero_grad()
+        weight.grad = torch.ones(1)
+        optimizer.step()
+        stride.end()
+    assert weight.item() == -6 * factor.rate
+    assert asked.times == (2 if factor is UNSCALED else 6)
+
+
+def test_another_generation_begins_with_optimizers_that_ask() -> None:
+    weight, asked = nn.Parameter(torch.zeros(1)), Asked(LearningRateScale(rate=3.0))
+    optimizer = ScaledOptimizer(torch.optim.SGD([weight], lr=1.0), asked)
+    optimizer.let_step(unasked=True)
+    Stride(Clock(), Quiet(4), Steering(), [optimizer])  # type: ignore[arg-type]
+    weight.grad = torch.ones(1)
+    optimizer.step()
+    assert weight.item() == -3.0
 
 
 @pytest.mark.parametrize("halves", [False, True])

@@ -9,9 +9,7 @@ from functools import cached_property, partial
 from itertools import tee
 from typing import Any, Protocol, final
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch.utils.data import (
     BatchSampler,
     DataLoader,
@@ -23,16 +21,14 @@ from torch.utils.data import (
 )
 
 from headway.agent.job import MisuseError
-from headway.agent.plan import Cursor, Pass, Split, epoch_order, passes_from
+from headway.agent.plan import Cursor, Orders, Pass, Split, passes_from
+from headway.agent.reads import Counts, Reads
 from headway.agent.rng import seed_of
 from headway.agent.stream import STAND_INS, Positioned, fetcher
 from headway.core.types import Int64, IntArray
 from headway.protocol.messages import EpochCount
 
-Counts = NDArray[np.int32]
 _AT_ONCE = 4096  # indices made ready for the sampler
-_MOST_RANGES = 1024
-_NOTHING = (-1, -1)
 
 
 class Driver(Protocol):
@@ -80,14 +76,12 @@ class ElasticLoader:
         self._source = source
         self.seed = seed
         self.worker = worker
-        self._shuffled = _is_shuffled(source)
         dataset: Any = source.dataset
         everything = len(dataset)
         dropped = everything % initial_batch_size if source.drop_last else 0
         self.samples = everything - dropped  # read in an epoch
-        self._counts: Counts = np.zeros(everything, dtype=np.int32)
-        self._made = [_NOTHING]  # ranges of positions that are not in them yet, after a first one
-        self._order: tuple[int, Int64[IntArray, " samples"]] | None = None
+        self._orders = Orders(everything, seed=seed, shuffled=_is_shuffled(source))
+        self._reads = Reads(everything, self._in_order)
         self._driver: Driver | None = None
         self._ahead = _Batches()
         self._rng = torch.Generator()
@@ -121,42 +115,27 @@ class ElasticLoader:
 
     def read(self, start: int, stop: int) -> None:
         """These positions were read for steps that were really made."""
-        if start == self._made[-1][1]:
-            self._made[-1] = self._made[-1][0], stop
-            return
-        self._made.append((start, stop))
-        if len(self._made) > _MOST_RANGES:
-            self._count()
-
-    def _count(self) -> None:
-        made, self._made = self._made[1:], [_NOTHING]
-        if made == [(0, self._counts.size)]:
-            self._counts += 1
-            return
-        for start, stop in made:
-            self._counts[self._in_order()[start:stop]] += 1  # no index comes twice
+        self._reads.add(start, stop)
 
     @property
     def counts(self) -> Counts:
         """How often this worker has read each sample in this epoch; may be written to."""
-        self._count()
-        return self._counts
+        return self._reads.counts
 
-    def epoch_count(self, counts: Counts) -> EpochCount:
+    def begin_epoch(self) -> None:
+        """Nothing of it is read yet."""
+        self._reads.begin_epoch()
+
+    def epoch_count(self, summed: Callable[[Counts], Counts]) -> EpochCount:
         """How often the samples of this epoch were read, by all workers."""
-        read = counts if self.samples == counts.size else counts[self._in_order()]
-        least, most = (int(read.min()), int(read.max())) if read.size else (0, 0)
-        epoch = self._driven().cursor.epoch
-        return EpochCount(epoch=epoch, samples=self.samples, read_least=least, read_most=most)
+        driver = self._driven()
+        epoch = driver.cursor.epoch
+        if driver.split.workers == 1:
+            return self._reads.of_epoch_alone(epoch, self.samples)
+        return self._reads.of_epoch(epoch, self.samples, summed)
 
     def _in_order(self) -> Int64[IntArray, " samples"]:
-        epoch = self._driven().cursor.epoch
-        if self._order is None or self._order[0] != epoch:
-            order = epoch_order(
-                self._counts.size, epoch=epoch, seed=self.seed, shuffled=self._shuffled
-            )
-            self._order = epoch, order[: self.samples]
-        return self._order[1]
+        return self._orders.of(self._driven().cursor.epoch)[: self.samples]
 
     def _plan(self) -> Callable[[], Iterator[Pass]]:
         """The passes to the end of the epoch, as things stand now."""

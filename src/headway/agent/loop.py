@@ -68,7 +68,7 @@ class Loop:
         self._flag_every = 1  # steps of a worker alone between two looks at the flag
         self._exchanged_samples = self.cursor.samples
         self.steering = Steering(context.orders, context.workers, self.tuner, self.meter)
-        self._stride = Stride(time.perf_counter, self.meter, self.steering)
+        self._stride = Stride(time.perf_counter, self.meter, self.steering, self.optimizers)
         if saved is not None:
             self.meter.load_state_dict(saved["meter"])
             self.tuner.load_state_dict(saved["fit"])
@@ -197,8 +197,7 @@ class Loop:
         """Every sample of the epoch is read: count how often."""
         self._settle()
         if self.loader is not None:
-            counts = self.exchange.added_up(self.loader.counts)
-            self.saver.epochs.append(self.loader.epoch_count(counts))
+            self.saver.epochs.append(self.loader.epoch_count(self.exchange.added_up))
 
     def next_epoch(self) -> None:
         """Leave an epoch; a rule looks at what was measured in it."""
@@ -207,7 +206,7 @@ class Loop:
         self.cursor.epoch += 1
         self.cursor.position = 0
         if self.loader is not None:
-            self.loader.counts[:] = 0
+            self.loader.begin_epoch()
 
     def save(self, *, wait: bool = True) -> None:
         """A collective: checkpoint now; without ``wait`` it is safe a little later."""

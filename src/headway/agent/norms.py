@@ -53,7 +53,7 @@ class Norms:
         divisor, flat = self._preconditioners.divisor(parameter), gradient.detach().flatten()
         if divisor is None:
             return _squared(flat)
-        parts = [_squared(flat[part] / divisor.of(part)) for part in _parts(flat)]
+        parts = [_weighed(flat[part], divisor.squared(part)) for part in _parts(flat)]
         return torch.stack(parts).sum() if len(parts) > 1 else parts[0]
 
     def products(self, parameter: nn.Parameter, new: Tensor, old: Tensor) -> list[Tensor]:
@@ -63,8 +63,7 @@ class Norms:
             return _products(new, old)
         found = []
         for part in _parts(new):
-            by = divisor.of(part)
-            found += _products(new[part] / by, old[part] / by)
+            found += _products(new[part], old[part], divisor.squared(part))
         return found
 
 
@@ -132,7 +131,19 @@ def _squared(one: Tensor) -> Tensor:
     return norm.square().float()
 
 
-def _products(one: Tensor, other: Tensor) -> list[Tensor]:
+def _weighed(one: Tensor, by: Tensor) -> Tensor:
+    """|g|^2 with each square divided."""
+    one = one.to(torch.promote_types(one.dtype, torch.float32))
+    return torch.dot(one / by, one).float()
+
+
+def _products(one: Tensor, other: Tensor, by: Tensor | None = None) -> list[Tensor]:
+    """Of both and of one with the other, each product of two elements divided."""
     exact = torch.promote_types(one.dtype, torch.float32)
     one, other = one.to(exact), other.to(exact)
-    return [torch.dot(*both).float() for both in ((one, one), (other, other), (one, other))]
+    if by is None:
+        return [torch.dot(*both).float() for both in ((one, one), (other, other), (one, other))]
+    weight = by.to(exact).reciprocal_()
+    weighed = one * weight
+    squares = torch.dot(weighed, one), torch.dot(weight.mul_(other), other)
+    return [number.float() for number in (*squares, torch.dot(weighed, other))]

@@ -40,6 +40,7 @@ class ScaledOptimizer(Optimizer):
         self._turn = turn
         self._may_zero = True
         self._made = False  # the step that ``stepped_by`` asked for
+        self._unasked = False
         self._scaler_known = False
         self._share_state()
 
@@ -47,8 +48,18 @@ class ScaledOptimizer(Optimizer):
         """Gradients of earlier passes of the step are kept, whenever the script would zero them."""
         self._may_zero = index == 0
 
+    def let_step(self, *, unasked: bool) -> None:
+        """Whether steps follow that are of one pass and unscaled, and so need ask nobody: of a
+        step of a few milliseconds even this little is a hundredth."""
+        self._unasked = unasked
+        self._may_zero = self._may_zero or unasked
+
     def step(self, closure: Callable[[], Any] | None = None) -> None:  # type: ignore[override]
         """Step at the last pass of a step; before that, remember that gradients accumulate."""
+        if self._unasked and closure is None:
+            self._made = True
+            self.inner.step()
+            return
         if closure is not None:
             raise MisuseError("optimizer.step(closure): an optimizer with a closure cannot resize")
         self._may_zero = self._made = self._turn.last_pass

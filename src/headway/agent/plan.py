@@ -7,6 +7,7 @@ it, whatever the number of workers, so any sequence of sizes reads every sample 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import final
 
 import numpy as np
 
@@ -25,6 +26,30 @@ def epoch_order(
     return rng.permutation(samples).astype(np.int64)
 
 
+@final
+class Orders:
+    """The order of each epoch of a data set.
+
+    Of a small one several are drawn in a row: the first takes several times as long as those that
+    follow, and an epoch of a tenth of a second would notice.
+    """
+
+    def __init__(self, samples: int, *, seed: int, shuffled: bool) -> None:
+        self._samples, self._seed, self._shuffled = samples, seed, shuffled
+        self._ready: dict[int, Int64[IntArray, " samples"]] = {}
+
+    def of(self, epoch: int) -> Int64[IntArray, " samples"]:
+        """As ``epoch_order`` has it."""
+        if epoch not in self._ready:
+            ahead = max(_READY // max(self._samples, 1), 1) if self._shuffled else 1
+            self._ready = {
+                one: epoch_order(self._samples, epoch=one, seed=self._seed, shuffled=self._shuffled)
+                for one in range(epoch, epoch + min(ahead, _MOST_READY))
+            }
+        return self._ready[epoch]
+
+
+_READY, _MOST_READY = 1 << 14, 16  # indices of epochs to come, and epochs
 _AT_ONCE = 32  # steps; ready code that runs in a row takes a fraction of what it takes in between
 
 

@@ -7,6 +7,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, final
 
 import torch
@@ -16,11 +17,12 @@ from torch.optim import Optimizer
 from headway.agent.sharding import local
 
 RARE = 0.1  # of the root mean square of sqrt(v) in a tensor
+SLIGHT = 0.01  # of the least root of a second moment: an epsilon that is left away
 SETTLED_STEPS = 10  # before that a second moment is no preconditioner
 _SECOND_MOMENTS = ("max_exp_avg_sq", "exp_avg_sq", "sum", "square_avg")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Divisor:
     """What the gradient of one parameter is divided by, part after part of it.
 
@@ -35,8 +37,24 @@ class Divisor:
 
     def of(self, part: slice) -> Tensor:
         """For these elements of the flat gradient."""
-        squares = torch.maximum(self.squares[part].float(), self.floor)
-        return squares.div_(self.share).sqrt_().add_(self.epsilon)
+        return self._settled(part).sqrt_().add_(self.epsilon)
+
+    def squared(self, part: slice) -> Tensor:
+        """The same, squared; where epsilon is slight, without it and without a root, which takes a
+        CPU as long as all else together."""
+        return self._settled(part) if self._without else self.of(part).square_()
+
+    @cached_property
+    def _without(self) -> bool:
+        """Asked on the CPU alone: a device would have to be waited for."""
+        parts = (self.floor, self.share, self.epsilon)
+        if any(isinstance(one, Tensor) and one.device.type != "cpu" for one in parts):
+            return False
+        least = float(self.floor) / float(self.share)
+        return float(self.epsilon) ** 2 <= SLIGHT**2 * least  # False for NaN
+
+    def _settled(self, part: slice) -> Tensor:
+        return torch.maximum(self.squares[part].float(), self.floor).div_(self.share)
 
 
 @final

@@ -11,9 +11,9 @@ import numpy as np
 import torch
 
 from headway.agent.checkpoint import CheckpointStore, LineLog, check_plain
-from headway.agent.data import Counts
 from headway.agent.exchange import Exchange
 from headway.agent.job import MisuseError, Stateful
+from headway.agent.reads import Counts
 from headway.agent.rng import random_state
 from headway.agent.sharding import gathered
 from headway.agent.tree import snapshot

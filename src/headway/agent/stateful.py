@@ -17,10 +17,11 @@ from torch.utils.data import IterableDataset
 
 from headway.agent.checkpoint import check_plain
 from headway.agent.context import Context
-from headway.agent.data import Counts, Driver, ElasticLoader
+from headway.agent.data import Driver, ElasticLoader
 from headway.agent.follower import shares
 from headway.agent.job import MisuseError
 from headway.agent.plan import Cursor, Pass
+from headway.agent.reads import Counts
 from headway.protocol.messages import EpochCount
 
 Summed = Callable[[Tensor], Tensor]
@@ -114,7 +115,10 @@ class StatefulLoader:
     def read(self, start: int, stop: int) -> None:
         """Nothing to count."""
 
-    def epoch_count(self, counts: Counts) -> EpochCount:
+    def begin_epoch(self) -> None:
+        """Nothing to count."""
+
+    def epoch_count(self, summed: Callable[[Counts], Counts]) -> EpochCount:
         """Nothing was counted."""
         epoch = 0 if self._driver is None else self._driver.cursor.epoch
         return EpochCount(epoch=epoch, samples=self.samples, read_least=0, read_most=0)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import final
 
 from headway.agent.meter import Meter
-from headway.agent.optimizer import UNSCALED
+from headway.agent.optimizer import UNSCALED, ScaledOptimizer
 from headway.agent.plan import Pass
 from headway.agent.steering import Steering
 from headway.core.model.lr import LearningRateScale
@@ -21,7 +21,13 @@ ONE_HEARD_OF = 4  # losses
 class Stride:
     """The row that is under way, if one is."""
 
-    def __init__(self, clock: Callable[[], float], meter: Meter, steering: Steering) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        meter: Meter,
+        steering: Steering,
+        optimizers: list[ScaledOptimizer],
+    ) -> None:
         self.on = False  # the present step is one of the row
         self.size = 0  # samples of each
         self.worth = 0.0  # scale-invariant examples of each
@@ -34,6 +40,8 @@ class Stride:
         self._clock = clock
         self._meter = meter
         self._steering = steering
+        self._optimizers = optimizers
+        self._let_step(unasked=False)
 
     def look_ahead(self, samples: int, most: int) -> None:
         """How many plain steps may follow, when so many samples were read."""
@@ -42,12 +50,21 @@ class Stride:
         if self._left > 0:
             self.size, self.worth, self.scale = size, steering.worth(size), steering.scale(size)
             self._meter.begin_plain()
+        self._let_step(unasked=self._left > 0 and self.scale is UNSCALED)
+
+    def _let_step(self, *, unasked: bool) -> None:
+        """Optimizers ask nobody in steps that are not scaled."""
+        self._unasked = unasked
+        for optimizer in self._optimizers:
+            optimizer.let_step(unasked=unasked)
 
     def begin(self, one: Pass) -> bool:
         """Whether the step that begins is a plain one; the first that is not ends the row."""
         self.on = self._left > 0 and one.step_size == self.size and one.passes == 1
         if not self.on:
             self._left = 0
+            if self._unasked:
+                self._let_step(unasked=False)
         self._began_s = self._clock() if self._ended_s is None else self._ended_s
         self._ended_s = None
         return self.on

@@ -55,6 +55,26 @@ def test_it_needs_a_forecast_before_it_judges() -> None:
     assert listened([1.0] * LEAST_LOOKS + [100.0] * IN_A_ROW)[1] == [ChangeCode.LOSS_LEFT]
 
 
+def test_a_loss_near_zero_may_move_by_many_times_itself() -> None:
+    """digits-cnn at a loss of 0.0002 fell back to the base batch for one of 0.002."""
+    guard, _ = listened(falling(100, noise=0.01))
+    guard, _ = listened([0.0002] * 5000, guard)
+    assert listened([0.002] * 20, guard)[1] == []
+    assert listened([0.3] * 20, guard)[1] != []
+
+
+def test_what_a_loss_has_come_down_is_known_after_a_fall() -> None:
+    guard, _ = listened([2.0] * LEAST_LOOKS)
+    guard = guard.fallen(1000, 32)
+    guard, _ = listened([0.0002] * LEAST_LOOKS, guard)
+    assert listened([0.002] * IN_A_ROW, guard)[1] == []
+
+
+def test_a_loss_below_zero_has_a_forecast_like_any_other() -> None:
+    guard, _ = listened([-5.0 - 0.01 * look for look in range(100)])
+    assert listened([-3.0] * IN_A_ROW, guard)[1] == [ChangeCode.LOSS_LEFT]
+
+
 def test_after_a_fall_the_batch_is_held_longer_each_time() -> None:
     guard = Guard().fallen(1000, 32)
     assert (guard.falls, guard.looks, guard.held_until_samples) == (1, 0, 1000 + 512 * 32)

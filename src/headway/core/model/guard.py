@@ -14,6 +14,7 @@ HORIZON = 256.0  # initial batches after which a loss has lost most of its weigh
 LEAST_LOOKS = 16  # before a forecast is one
 FAR = 6.0  # mean absolute deviations
 LEAST_SPREAD = 0.02  # of the loss: below that a deviation is none
+LEAST_RISE = 0.01  # of what the loss has come down; near zero any step is many deviations
 IN_A_ROW = 3  # looks: a spike passes
 HOLD = 512.0  # initial batches at the base batch after the first fall, doubled with each
 MOST_DOUBLINGS = 20
@@ -26,6 +27,7 @@ class Guard:
     looks: int = 0
     loss: float = 0.0  # the forecast
     spread: float = 0.0  # mean absolute deviation from it
+    most: float = 0.0  # the highest forecast so far
     apart: int = 0  # looks in a row that were far above it
     falls: int = 0
     held_until_samples: float = 0.0
@@ -33,7 +35,8 @@ class Guard:
     @property
     def limit(self) -> float:
         """A loss above this has left the forecast."""
-        return self.loss + FAR * max(self.spread, LEAST_SPREAD * abs(self.loss))
+        far = FAR * max(self.spread, LEAST_SPREAD * abs(self.loss))
+        return self.loss + max(far, LEAST_RISE * (self.most - self.loss))
 
     def heard(self, loss: float, examples: float, initial_batch_size: int) -> "Guard":
         """After the mean loss of some examples."""
@@ -43,10 +46,12 @@ class Guard:
             return replace(self, apart=self.apart + 1)
         news = max(1 - exp(-examples / (HORIZON * initial_batch_size)), 1 / (self.looks + 1))
         off = abs(loss - self.loss) if self.looks else 0.0
+        forecast = self.loss + news * (loss - self.loss)
         return replace(
             self,
             looks=self.looks + 1,
-            loss=self.loss + news * (loss - self.loss),
+            loss=forecast,
+            most=max(self.most, forecast) if self.looks or self.falls else forecast,
             spread=self.spread + news * (off - self.spread),
             apart=0,
         )
@@ -60,4 +65,5 @@ class Guard:
     def fallen(self, samples: int, initial_batch_size: int) -> "Guard":
         """After a fall back to the base batch; the forecast begins anew."""
         hold = HOLD * initial_batch_size * 2 ** min(self.falls, MOST_DOUBLINGS)
-        return Guard(falls=self.falls + 1, held_until_samples=samples + hold)
+        until = samples + hold
+        return Guard(falls=self.falls + 1, most=self.most, held_until_samples=until)
