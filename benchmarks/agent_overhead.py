@@ -235,7 +235,7 @@ def overhead(task: Task, mode: BatchMode, seconds: float) -> dict[str, float]:
 @click.option(
     "--mode", "modes", multiple=True, type=click.Choice(list(MODES)), help="Default: both."
 )
-@click.option("--seconds", default=25.0, show_default=True, help="For each task and mode.")
+@click.option("--seconds", default=60.0, show_default=True, help="For each task and mode.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def main(names: tuple[str, ...], modes: tuple[str, ...], seconds: float, as_json: bool) -> None:
     """Measure what the agent adds to a step."""
