@@ -1,13 +1,19 @@
-"""What the client makes of a refusal."""
+"""What the client makes of a refusal, and whom it tells its token."""
 
+import json
+from collections.abc import Iterator
 from email.message import Message
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from io import BytesIO
+from pathlib import Path
+from threading import Thread
 from urllib.error import HTTPError
 
 import pytest
 
 from headway.core.errors import HeadwayError, InvalidInputError, UnavailableError
-from headway.service.client import _refused
+from headway.service.client import Client, _refused
+from headway.service.paths import ADDRESS, TOKEN
 
 
 @pytest.mark.parametrize(
@@ -31,3 +37,75 @@ def test_a_refusal_is_a_line_that_says_what_to_do(
     found = _refused(HTTPError("http://x/", code, "refused", Message(), BytesIO(body)))
     assert type(found) is kind
     assert str(found) == said
+
+
+class Telling(BaseHTTPRequestHandler):
+    """Answers with the token that it was told; /there sends elsewhere."""
+
+    elsewhere = ""
+
+    def do_GET(self) -> None:
+        told = json.dumps(self.headers.get("Authorization")).encode()
+        self.send_response(302 if self.path == "/there" else 200)
+        if self.path == "/there":
+            self.send_header("Location", self.elsewhere)
+        self.end_headers()
+        self.wfile.write(told)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def telling() -> Iterator[HTTPServer]:
+    server = HTTPServer(("127.0.0.1", 0), Telling)
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The state directory of a service on this machine, which is known by its name, too."""
+    monkeypatch.setenv("HEADWAY_STATE", str(tmp_path))
+    for name in ("HEADWAY_URL", "HEADWAY_TOKEN_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / TOKEN).write_text("secret\n")
+    (tmp_path / ADDRESS).write_text(json.dumps({"url": "http://gpu-box:8642"}))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("url", "state", "told"),
+    [
+        (None, False, True),
+        ("http://127.0.0.1:1", False, True),
+        ("http://gpu-box:8642/", False, True),
+        ("http://gpu-box:8643", False, False),
+        ("http://example.org", False, False),
+        ("http://example.org", True, True),  # who names both means it
+    ],
+)
+def test_a_token_is_for_the_service_that_wrote_it(
+    here: Path, url: str | None, state: bool, told: bool
+) -> None:
+    """With --url alone the token of the service on this machine went to any address."""
+    client = Client.find(url=url, state=here if state else None)
+    assert client._token == ("secret" if told else None)
+
+
+def test_an_address_in_the_environment_is_told_no_more_than_one_on_the_line(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADWAY_URL", "http://example.org")
+    assert Client.find()._token is None
+    (here / "copied").write_text("theirs")
+    assert Client.find(token_file=str(here / "copied"))._token == "theirs"
+
+
+def test_a_token_does_not_go_where_an_answer_sends_it(telling: HTTPServer) -> None:
+    url = f"http://127.0.0.1:{telling.server_port}"
+    Telling.elsewhere = f"{url}/elsewhere"
+    assert Client(url, "secret").get("/here") == "Bearer secret"
+    assert Client(url, "secret").get("/there") is None

@@ -52,11 +52,14 @@ class Client:
             InvalidInputError: there is no token in the file that was named for it.
         """
         directory = Path(state).expanduser() if state else default_state_dir(os.environ)
-        url = url or (None if state else os.environ.get(URL)) or _address(directory)
+        named = url or (None if state else os.environ.get(URL))
+        url = named or _address(directory)
         if token_file:
             return cls(url, _token(token_file, "--token-file"))
         if not state and os.environ.get(TOKEN_FILE):
             return cls(url, _token(os.environ[TOKEN_FILE], TOKEN_FILE))
+        if named and not state and not _is_here(named, directory):
+            return cls(url, None)  # what a service here keeps secret is told to nobody else
         try:
             token = (directory / TOKEN).read_text().strip()
         except OSError:  # the service says what it misses
@@ -84,7 +87,7 @@ class Client:
         request = urllib.request.Request(url, data=data, method=method)
         request.add_header("Content-Type", "application/json")
         if self._token:
-            request.add_header("Authorization", f"Bearer {self._token}")
+            request.add_unredirected_header("Authorization", f"Bearer {self._token}")
         try:
             with self._opener.open(request, timeout=TIMEOUT_S) as answer:
                 return json.load(answer)
@@ -110,6 +113,14 @@ def _address(directory: Path) -> str:
             "or name one with --url or --state"
         ) from None
     return str(url)
+
+
+def _is_here(url: str, directory: Path) -> bool:
+    """Whether it is of this machine, or the very address of the service of this directory."""
+    try:
+        return _parts(url)[1] or url.rstrip("/") == _address(directory).rstrip("/")
+    except UnavailableError:
+        return False
 
 
 def _token(name: str, source: str) -> str:
