@@ -74,6 +74,7 @@ def test_what_no_policy_can_be_below_is_told() -> None:
     found = read(section, known)
     assert found["p95 rho"].cells[3] == "≤ 1.10 (no policy below 3.500)"
     assert found["worst rho, over pollux"].cells[3] == "≤ 1.000 (lower; no policy below 0.500)"
+    assert found["average JCT, over pollux"].cells[3] == "≤ 1.000 (no policy below 0.200)"
     (table,) = section.tables(known)
     assert table.rows[0][:2] == ("headway", "1 s")
     assert table.rows[2][:2] == ("shockwave", "not measured")
