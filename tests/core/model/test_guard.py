@@ -1,5 +1,6 @@
 """The guard: it lets a healthy training alone, and notices one that is not."""
 
+from dataclasses import asdict
 from math import inf, nan
 
 import numpy as np
@@ -68,6 +69,25 @@ def test_what_a_loss_has_come_down_is_known_after_a_fall() -> None:
     guard = guard.fallen(1000, 32)
     guard, _ = listened([0.0002] * LEAST_LOOKS, guard)
     assert listened([0.002] * IN_A_ROW, guard)[1] == []
+
+
+@pytest.mark.parametrize("falls", [False, True])
+def test_a_spike_is_not_what_a_loss_has_come_down_from(falls: bool) -> None:
+    """Neither at the very first step nor while the weights mend after a fall: a hundredth of 1e6
+    would hide any departure that follows."""
+    guard, _ = listened([2.0] * LEAST_LOOKS if falls else [])
+    guard = guard.fallen(1000, 32) if falls else guard
+    guard, _ = listened([1e6, 1e5, 1e4, 1e3, *[2.0] * 1000], guard)
+    assert listened([20.0] * IN_A_ROW, guard)[1] == [ChangeCode.LOSS_LEFT]
+
+
+def test_a_guard_that_was_kept_without_it_goes_on() -> None:
+    """Checkpoints had no such field."""
+    kept = asdict(listened(falling(100))[0])
+    del kept["most"]
+    guard, said = listened(falling(2000)[100:], Guard(**kept))
+    assert said == []
+    assert listened([20.0] * IN_A_ROW, guard)[1] == [ChangeCode.LOSS_LEFT]
 
 
 def test_a_loss_below_zero_has_a_forecast_like_any_other() -> None:

@@ -27,7 +27,7 @@ class Guard:
     looks: int = 0
     loss: float = 0.0  # the forecast
     spread: float = 0.0  # mean absolute deviation from it
-    most: float = 0.0  # the highest forecast so far
+    most: float = 0.0  # the highest that both a loss and the forecast before it have been
     apart: int = 0  # looks in a row that were far above it
     falls: int = 0
     held_until_samples: float = 0.0
@@ -37,6 +37,12 @@ class Guard:
         """A loss above this has left the forecast."""
         far = FAR * max(self.spread, LEAST_SPREAD * abs(self.loss))
         return self.loss + max(far, LEAST_RISE * (self.most - self.loss))
+
+    @property
+    def _learns_most(self) -> bool:
+        """Not from one spike at the beginning, nor from what a divergence has left behind: a limit
+        so high would never be passed again."""
+        return self.looks >= IN_A_ROW and not self.falls
 
     def heard(self, loss: float, examples: float, initial_batch_size: int) -> "Guard":
         """After the mean loss of some examples."""
@@ -51,7 +57,7 @@ class Guard:
             self,
             looks=self.looks + 1,
             loss=forecast,
-            most=max(self.most, forecast) if self.looks or self.falls else forecast,
+            most=max(self.most, min(self.loss, loss)) if self._learns_most else self.most,
             spread=self.spread + news * (off - self.spread),
             apart=0,
         )
