@@ -7,21 +7,30 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from headway.agent.precondition import RARE, SETTLED_STEPS, SLIGHT, Preconditioners
+from headway.agent.precondition import RARE, SETTLED_STEPS, SLIGHT, Divisor, Preconditioners
 
 RATE = 1e-3
 Maker = Callable[[list[nn.Parameter]], Optimizer]
 
 
-def divisor(optimizer: Optimizer, parameter: nn.Parameter) -> Tensor | None:
+def asked(optimizer: Optimizer, parameter: nn.Parameter) -> Divisor | None:
     preconditioners = Preconditioners()
     preconditioners.add(optimizer)
     preconditioners.refresh()
     answer = preconditioners.divisor(parameter)
     assert not preconditioners.unknown
-    if answer is None:
-        return None
-    return answer.of(slice(None)).view_as(parameter)
+    return answer
+
+
+def divisor(optimizer: Optimizer, parameter: nn.Parameter) -> Tensor | None:
+    answer = asked(optimizer, parameter)
+    return None if answer is None else answer.of(slice(None)).view_as(parameter)
+
+
+def squared(optimizer: Optimizer, parameter: nn.Parameter) -> Tensor:
+    answer = asked(optimizer, parameter)
+    assert answer is not None
+    return answer.squared(slice(None)).view_as(parameter)
 
 
 def trained(make: Maker, steps: int) -> tuple[Optimizer, nn.Parameter, Tensor]:
@@ -120,18 +129,33 @@ def test_groups_that_are_added_later_are_known() -> None:
     torch.testing.assert_close(by, torch.ones(3), rtol=1e-3, atol=0)
 
 
+@pytest.mark.parametrize("epsilon", [1e-8, 1e-20, 1e-30])
+def test_what_has_no_gradient_divides_nothing_by_nothing(epsilon: float) -> None:
+    """The square of a small epsilon was 0: one dead parameter, and no noise was measured."""
+    parameter = nn.Parameter(torch.zeros(3))
+    optimizer = torch.optim.Adam([parameter], eps=epsilon)
+    for _ in range(2 * SETTLED_STEPS):
+        parameter.grad = torch.zeros(3)
+        optimizer.step()
+    assert torch.isfinite(squared(optimizer, parameter).reciprocal()).all()
+
+
+def test_a_beta_of_almost_one_stops_no_training() -> None:
+    """1 - beta^t is 0 in single precision, and was divided by."""
+    optimizer, parameter, _ = trained(
+        lambda p: torch.optim.Adam(p, lr=RATE, betas=(0.9, 0.99999999)), 40
+    )
+    assert not squared(optimizer, parameter).reciprocal().any()
+
+
 @pytest.mark.parametrize("epsilon", [1e-8, 0.01, 0.1])
 def test_its_square_leaves_away_an_epsilon_that_is_slight(epsilon: float) -> None:
     """Gradients of 1 to 2: 0.01 is slight beside their root mean square, but not beside a tenth of
     it, which the smallest may be."""
     optimizer, parameter, _ = trained(lambda p: torch.optim.Adam(p, lr=RATE, eps=epsilon), 40)
-    preconditioners = Preconditioners()
-    preconditioners.add(optimizer)
-    preconditioners.refresh()
-    answer = preconditioners.divisor(parameter)
-    assert answer is not None
-    whole = slice(None)
-    exact = answer.of(whole).square()
+    exact, found = divisor(optimizer, parameter), squared(optimizer, parameter)
+    assert exact is not None
+    exact = exact.square()
     slight = 0.0 if epsilon > SLIGHT * RARE else 2 * SLIGHT + SLIGHT**2
-    torch.testing.assert_close(answer.squared(whole), exact, rtol=slight + 1e-6, atol=0)
-    assert torch.equal(answer.squared(whole), exact) == (epsilon > SLIGHT * RARE)
+    torch.testing.assert_close(found, exact, rtol=slight + 1e-6, atol=0)
+    assert torch.equal(found, exact) == (epsilon > SLIGHT * RARE)

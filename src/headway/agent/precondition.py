@@ -19,6 +19,7 @@ from headway.agent.sharding import local
 RARE = 0.1  # of the root mean square of sqrt(v) in a tensor
 SLIGHT = 0.01  # of the least root of a second moment: an epsilon that is left away
 SETTLED_STEPS = 10  # before that a second moment is no preconditioner
+_TINY = 2 * torch.finfo(torch.float32).tiny  # what is smaller has no inverse
 _SECOND_MOMENTS = ("max_exp_avg_sq", "exp_avg_sq", "sum", "square_avg")
 
 
@@ -42,7 +43,9 @@ class Divisor:
     def squared(self, part: slice) -> Tensor:
         """The same, squared; where epsilon is slight, without it and without a root, which takes a
         CPU as long as all else together."""
-        return self._settled(part) if self._without else self.of(part).square_()
+        if self._without:
+            return self._settled(part)
+        return self.of(part).square_().clamp_(min=_TINY)
 
     @cached_property
     def _without(self) -> bool:
@@ -50,8 +53,9 @@ class Divisor:
         parts = (self.floor, self.share, self.epsilon)
         if any(isinstance(one, Tensor) and one.device.type != "cpu" for one in parts):
             return False
-        least = float(self.floor) / float(self.share)
-        return float(self.epsilon) ** 2 <= SLIGHT**2 * least  # False for NaN
+        least, slight = float(self.floor), float(self.epsilon) / SLIGHT
+        # False for NaN; a share next to 0 is no divisor
+        return least >= _TINY and slight * slight * float(self.share) <= least
 
     def _settled(self, part: slice) -> Tensor:
         return torch.maximum(self.squares[part].float(), self.floor).div_(self.share)
