@@ -82,6 +82,12 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (None, False, True),
         ("http://127.0.0.1:1", False, True),
         ("http://gpu-box:8642/", False, True),
+        ("HTTP://GPU-Box:8642", False, True),
+        ("http://LOCALHOST:1", False, True),
+        ("http://[::1]:1", False, True),
+        ("https://gpu-box:8642", False, False),
+        ("http://gpu-box", False, False),
+        ("http://localhost.example.org", False, False),
         ("http://gpu-box:8643", False, False),
         ("http://example.org", False, False),
         ("http://example.org", True, True),  # who names both means it
@@ -93,6 +99,30 @@ def test_a_token_is_for_the_service_that_wrote_it(
     """With --url alone the token of the service on this machine went to any address."""
     client = Client.find(url=url, state=here if state else None)
     assert client._token == ("secret" if told else None)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1@example.org",
+        "http://user:word@127.0.0.1:8642",
+        "http://gpu-box:port",
+        "http://gpu-box:99999",
+        "http:///jobs",
+        "http:gpu-box",
+    ],
+)
+def test_what_is_no_address_is_refused_before_it_is_called(here: Path, url: str) -> None:
+    """Nothing answered there, it said, as if a service were to be started."""
+    with pytest.raises(InvalidInputError, match="give an address such as"):
+        Client.find(url=url)
+
+
+def test_a_state_directory_that_is_torn_is_one_without_a_service(here: Path) -> None:
+    (here / ADDRESS).write_text(json.dumps({"url": "http://[torn"}))
+    (here / TOKEN).write_bytes(b"\xff")
+    assert Client.find(url="http://gpu-box:8642")._token is None
+    assert Client.find(url="http://127.0.0.1:8642")._token is None
 
 
 def test_an_address_in_the_environment_is_told_no_more_than_one_on_the_line(

@@ -62,7 +62,7 @@ class Client:
             return cls(url, None)  # what a service here keeps secret is told to nobody else
         try:
             token = (directory / TOKEN).read_text().strip()
-        except OSError:  # the service says what it misses
+        except (OSError, UnicodeDecodeError):  # the service says what it misses
             token = None
         return cls(url, token)
 
@@ -118,9 +118,15 @@ def _address(directory: Path) -> str:
 def _is_here(url: str, directory: Path) -> bool:
     """Whether it is of this machine, or the very address of the service of this directory."""
     try:
-        return _parts(url)[1] or url.rstrip("/") == _address(directory).rstrip("/")
-    except UnavailableError:
+        return _parts(url)[1] or _place(url) == _place(_address(directory))
+    except (UnavailableError, ValueError):
         return False
+
+
+def _place(url: str) -> tuple[str, str | None, int | None, str]:
+    """What two spellings of an address have in common; host names know no case."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port, parts.path.rstrip("/")
 
 
 def _token(name: str, source: str) -> str:
@@ -139,12 +145,13 @@ def _token(name: str, source: str) -> str:
 
 
 def _parts(url: str) -> tuple[str, bool]:
-    """Scheme of an address, and whether it is one of this machine."""
+    """Scheme of an address, empty if it is none, and whether it is one of this machine."""
     try:
         parts = urlsplit(url)
-    except ValueError:  # as in http://[bad
+        named = bool(parts.hostname) and parts.port != 0 and "@" not in parts.netloc
+    except ValueError:  # as in http://[bad or http://host:port
         return "", False
-    return parts.scheme, parts.hostname in LOOPBACK
+    return parts.scheme if named else "", named and parts.hostname in LOOPBACK
 
 
 def _encoded(body: object) -> bytes:
