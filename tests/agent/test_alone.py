@@ -105,6 +105,13 @@ def test_a_count_of_epochs_that_is_none_is_refused(count: object) -> None:
         list(headway.attach().epochs(count))  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("seed", ["3", -1, 2.5, None])
+def test_a_seed_that_is_none_is_refused(seed: object) -> None:
+    """It ended in NumPy, at the first batch."""
+    with pytest.raises(MisuseError, match="seed must be a whole number from 0 on, not "):
+        headway.attach().loader(data(), batch_size=4, seed=seed)  # type: ignore[arg-type]
+
+
 def test_a_second_call_of_epochs_goes_on_where_the_first_ended() -> None:
     """As under the scheduler, where ``count`` is of the whole training; alone it began anew."""
     job = headway.attach()

@@ -202,6 +202,7 @@ def test_a_batch_size_that_is_not_the_jobs_is_refused(
         ("rule", "'fancy' is none of adascale"),
         ("unfrozen", "unfrozen after job.model"),
         ("one name", "two parts of the job are called 'model'"),
+        ("seed", "seed must be a whole number from 0 on, not -1"),
     ],
 )
 def test_misuse_is_told_in_words(
@@ -216,7 +217,7 @@ def test_misuse_is_told_in_words(
         job.optimizer(torch.optim.SGD(model.parameters(), lr=0.1), lr_rule=rule)
         if what == "no loader":
             list(job.epochs(1))
-        loader = job.loader(data(), batch_size=32)
+        loader = job.loader(data(), batch_size=32, seed=-1 if what == "seed" else 0)
         if what == "two loaders":
             job.loader(data(), batch_size=32)
         if what == "no epochs":

@@ -12,7 +12,7 @@ from torch.optim.lr_scheduler import LRScheduler
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Sampler
 
 from headway.agent.data import as_loader
-from headway.agent.job import LossScaler, Paced, S, whole_epochs
+from headway.agent.job import LossScaler, Paced, S, whole_epochs, whole_seed
 from headway.agent.plan import epoch_order
 from headway.agent.stateful import is_stateful
 from headway.agent.stream import Epochs
@@ -74,6 +74,7 @@ class LoneJob:
         seed: int = 0,
     ) -> Iterable[Any]:
         own: Any = source
+        seed = whole_seed(seed)
         if is_stateful(own):
             return own  # type: ignore[no-any-return]
         if not isinstance(source, DataLoader):

@@ -74,6 +74,18 @@ def whole_epochs(count: object) -> int:
     )
 
 
+def whole_seed(seed: object) -> int:
+    """What the order of the data is drawn from.
+
+    Raises:
+        MisuseError: no whole number, or below 0.
+    """
+    if isinstance(seed, Integral) and int(seed) >= 0:
+        return int(seed)
+    shown = repr(seed)[:MOST_SHOWN]
+    raise MisuseError(f"job.loader: seed must be a whole number from 0 on, not {shown}")
+
+
 class Job(Protocol):
     """A training run as its script sees it."""
 

@@ -25,10 +25,6 @@ class Reads:
         self._ranges = [_NOTHING]  # that are not in the counts yet, after a first one
         self._begun = False  # the counts may be others than 0
 
-    def __len__(self) -> int:
-        """Samples of the data set."""
-        return self._counts.size
-
     def begin_epoch(self) -> None:
         """Nothing is read yet."""
         self._ranges = [_NOTHING]

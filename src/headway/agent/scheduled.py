@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, Dataset
 from headway.agent.context import Context
 from headway.agent.data import ElasticLoader, as_loader
 from headway.agent.follower import KEEPING, shares_here
-from headway.agent.job import LossScaler, MisuseError, Paced, S, whole_epochs
+from headway.agent.job import LossScaler, MisuseError, Paced, S, whole_epochs, whole_seed
 from headway.agent.loop import Loop
 from headway.agent.optimizer import ScaledOptimizer
 from headway.agent.paced import PacedScheduler
@@ -119,6 +119,7 @@ class ScheduledJob:
     ) -> Iterable[Any]:
         if self._loop.loader is not None:
             raise MisuseError("job.loader: a job has one training loader")
+        seed = whole_seed(seed)
         if is_stateful(source):
             return self._stateful(source)
         plain = as_loader(source, batch_size)
