@@ -10,10 +10,12 @@ from headway.core.model.guard import IN_A_ROW, LEAST_LOOKS, Guard
 from headway.core.types import ChangeCode
 
 
-def listened(losses: list[float], guard: Guard | None = None) -> tuple[Guard, list[ChangeCode]]:
+def listened(
+    losses: list[float], guard: Guard | None = None, *, examples: float = 320.0
+) -> tuple[Guard, list[ChangeCode]]:
     guard, said = guard or Guard(), []
     for loss in losses:
-        guard = guard.heard(loss, 320.0, 32)
+        guard = guard.heard(loss, examples, 32)
         code = guard.departed(loss)
         if code is not None:
             said.append(code)
@@ -26,9 +28,12 @@ def falling(count: int, seed: int = 0, noise: float = 0.1) -> list[float]:
     return (2 * (1 + np.arange(count)) ** -0.3 + noise * rng.standard_t(4, count)).tolist()
 
 
+@pytest.mark.parametrize("examples", [320.0, 25_600.0])
 @pytest.mark.parametrize("seed", range(20))
-def test_a_healthy_training_is_left_alone(seed: int) -> None:
-    assert listened(falling(2000, seed))[1] == []
+def test_a_healthy_training_is_left_alone(seed: int, examples: float) -> None:
+    """Also one of steps so short that many are made between two looks: the forecast was the last
+    look alone, and what usually lies between two was one difference."""
+    assert listened(falling(2000, seed), examples=examples)[1] == []
 
 
 def test_a_single_spike_passes() -> None:
@@ -49,6 +54,14 @@ def test_a_training_that_diverges_is_noticed_within_few_looks() -> None:
     assert said
     assert set(said) == {ChangeCode.LOSS_LEFT}
     assert after.loss < guard.limit  # what departs is not learned from
+
+
+@pytest.mark.parametrize("examples", [320.0, 25_600.0])
+def test_a_rise_that_begins_slowly_is_noticed_before_it_is_large(examples: float) -> None:
+    """It was learned from wherever looks are of many steps, to the end of numbers."""
+    guard, _ = listened([2.0] * 300, examples=examples)
+    rising = (2.0 * np.cumprod(1.01 ** np.arange(1, 13))).tolist()
+    assert listened(rising, guard, examples=examples)[1]
 
 
 def test_it_needs_a_forecast_before_it_judges() -> None:

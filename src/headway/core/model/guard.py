@@ -11,7 +11,7 @@ from math import exp, isfinite
 from headway.core.types import ChangeCode
 
 HORIZON = 256.0  # initial batches after which a loss has lost most of its weight
-LEAST_LOOKS = 16  # before a forecast is one
+LEAST_LOOKS = 16  # that a forecast rests on, however many examples each is of
 FAR = 6.0  # mean absolute deviations
 LEAST_SPREAD = 0.02  # of the loss: below that a deviation is none
 LEAST_RISE = 0.01  # of what the loss has come down; near zero any step is many deviations
@@ -50,7 +50,8 @@ class Guard:
             return replace(self, apart=self.apart + 1)
         if self.looks >= LEAST_LOOKS and loss > self.limit:
             return replace(self, apart=self.apart + 1)
-        news = max(1 - exp(-examples / (HORIZON * initial_batch_size)), 1 / (self.looks + 1))
+        share = 1 - exp(-examples / (HORIZON * initial_batch_size))
+        news = max(min(share, 1 / LEAST_LOOKS), 1 / (self.looks + 1))
         off = abs(loss - self.loss) if self.looks else 0.0
         forecast = self.loss + news * (loss - self.loss)
         return replace(
