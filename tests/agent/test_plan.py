@@ -1,5 +1,7 @@
 """Laws of the plan: every sample exactly once an epoch, whatever the sizes and the yields."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -98,3 +100,18 @@ def test_orders_that_are_drawn_ahead_are_those_of_each_epoch(samples: int, shuff
     for epoch in (0, 1, 2, 40, 3):  # a worker that joins others begins anywhere
         wanted = epoch_order(samples, epoch=epoch, seed=7, shuffled=shuffled)
         assert np.array_equal(orders.of(epoch), wanted)
+
+
+@pytest.mark.parametrize("shuffled", [True, False])
+def test_of_a_huge_data_set_one_order_is_kept_at_a_time(shuffled: bool) -> None:
+    """The next one was drawn beside it, and then copied: of a billion samples 24 GB."""
+    samples = 1 << 18
+    orders = Orders(samples, seed=1, shuffled=shuffled)
+    tracemalloc.start()
+    try:
+        for epoch in range(3):
+            orders.of(epoch)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < 1.5 * 8 * samples

@@ -23,7 +23,7 @@ def epoch_order(
     key = [seed, epoch]
     short = min(key) >= 0 and max(key) < 1 << 32  # numpy takes long to see that a list is
     rng = np.random.default_rng(np.array(key, dtype=np.uint32) if short else key)
-    return rng.permutation(samples).astype(np.int64)
+    return rng.permutation(samples).astype(np.int64, copy=False)
 
 
 @final
@@ -42,6 +42,7 @@ class Orders:
         """As ``epoch_order`` has it."""
         if epoch not in self._ready:
             ahead = max(_READY // max(self._samples, 1), 1) if self._shuffled else 1
+            self._ready.clear()  # of a huge data set there is room for one
             self._ready = {
                 one: epoch_order(self._samples, epoch=one, seed=self._seed, shuffled=self._shuffled)
                 for one in range(epoch, epoch + min(ahead, _MOST_READY))
