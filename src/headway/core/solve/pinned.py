@@ -9,6 +9,7 @@ from math import inf
 import numpy as np
 
 from headway.core.solve import direct
+from headway.core.solve.branch import solve_branching
 from headway.core.solve.fill import fill
 from headway.core.solve.milp import solve_linear, solve_mixed
 from headway.core.solve.outcome import DEFAULT_BUDGET, Budget, Outcome, Status, relative_gap
@@ -99,10 +100,11 @@ def _exact(problem: Problem, model: Model, rel_gap: float, budget: Budget) -> Pl
     14,016 s on average and rho up to 48; with the best plan each time 16,881 s and 227).
     """
     if len(problem.held) <= int(problem.capacity.sum()):  # else somebody must
-        root = solve_linear(model.program, budget=budget)
-        plan = _plan(problem, model, root)
-        spare = plan.objective / model.scale - root.objective
-        if plan.alloc is not None and plan.alloc.any(axis=1).all() and spare <= _NO_SPARE:
+        options = len(model.options.job)
+        outcome = solve_branching(model.program, first=options, rel_gap=rel_gap, budget=budget)
+        plan = _plan(problem, model, outcome)
+        served = plan.alloc is not None and plan.alloc.any(axis=1).all()
+        if served and outcome.status is Status.OPTIMAL:
             return plan
     return _plan(problem, model, solve_mixed(model.program, rel_gap=rel_gap, budget=budget))
 
