@@ -3,13 +3,15 @@
 from dataclasses import replace
 from itertools import product
 from math import inf
+from typing import Any
 
 import numpy as np
 import pytest
 
+from headway.core.solve import milp
 from headway.core.solve.assembly import Assembly, Program
-from headway.core.solve.milp import solve_linear, solve_mixed
-from headway.core.solve.outcome import Budget, Status
+from headway.core.solve.milp import Relaxation, solve_linear, solve_mixed
+from headway.core.solve.outcome import Budget, Outcome, Status
 
 
 def knapsack(value: list[float], weight: list[float], room: float) -> Program:
@@ -142,3 +144,34 @@ def test_a_good_start_saves_simplex_iterations() -> None:
     cold, warm = solve_linear(assignment(False)), solve_linear(assignment(True))
     assert cold.objective == pytest.approx(warm.objective) == pytest.approx(-30.0)
     assert warm.simplex_iterations == 0 < cold.simplex_iterations
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_relaxation_solved_again_is_as_if_solved_anew(seed: int) -> None:
+    program, _ = random_knapsack(seed, 8)
+    again, rng = Relaxation(program), np.random.default_rng(seed)
+    for _ in range(6):
+        lower = (rng.random(8) < 0.2).astype(np.float64)
+        upper = np.maximum(lower, rng.random(8) < 0.5)
+        anew = solve_linear(replace(program, lower=lower, upper=upper))
+        outcome = again.within(lower, upper)
+        assert outcome.status is anew.status
+        assert outcome.objective == pytest.approx(anew.objective)
+        assert outcome.bound == pytest.approx(anew.bound)
+
+
+def test_a_relaxation_that_is_lost_from_the_last_basis_is_solved_without(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of 764 relaxations of placements two ended in an unknown state, and were then dropped."""
+    program, _ = random_knapsack(0, 8)
+    lost, run = [True], milp._run
+
+    def once_lost(highs: Any) -> Outcome:
+        outcome = run(highs)
+        return replace(outcome, status=Status.FAILED) if lost and lost.pop() else outcome
+
+    monkeypatch.setattr(milp, "_run", once_lost)
+    outcome = solve_linear(program)
+    assert not lost
+    assert outcome.status is Status.OPTIMAL
