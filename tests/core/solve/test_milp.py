@@ -1,8 +1,11 @@
 """HiGHS behind arrays: right answers, valid bounds, budgets in counts, and always the same."""
 
+import subprocess
+import sys
 from dataclasses import replace
 from itertools import product
 from math import inf
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -175,3 +178,24 @@ def test_a_relaxation_that_is_lost_from_the_last_basis_is_solved_without(
     outcome = solve_linear(program)
     assert not lost
     assert outcome.status is Status.OPTIMAL
+
+
+def test_a_program_that_brought_the_process_down_is_solved() -> None:
+    """HiGHS 1.16: presolve, in a heuristic's smaller program, wrote before an array (on Linux:
+    ``free(): invalid pointer``). The decision of a simulation, half of whose jobs were rigid."""
+    code = """
+import sys
+import numpy as np
+from headway.core.solve.assembly import Program
+from headway.core.solve.milp import solve_mixed
+stored = dict(np.load(sys.argv[1]))
+offset, values = float(stored.pop("offset")), stored.pop("values").astype(np.float64)
+nought = np.zeros(0, dtype=np.int64)
+lower = np.zeros(len(stored["cost"]))
+program = Program(offset=offset, values=values, lower=lower, start=(nought, nought), **stored)
+print(solve_mixed(program).objective)
+"""
+    path = Path(__file__).with_name("presolved_in_a_heuristic.npz")
+    done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) == pytest.approx(57.7397476, rel=1e-4)
