@@ -12,6 +12,7 @@ from headway.core.solve.branch import solve_branching
 from headway.core.solve.milp import solve_mixed
 from headway.core.solve.outcome import Budget, Status
 from headway.core.solve.program import build
+from headway.core.types import FloatArray
 from headway.testing.placements import random_problem
 
 
@@ -33,11 +34,12 @@ def placement(seed: int) -> Program:
     return build(problem, exact=True).program
 
 
-def keeps_its_rows(program: Program, x: np.ndarray) -> bool:
+def violation(program: Program, x: FloatArray) -> float:
+    """By how much a row or a bound is missed."""
     column = np.repeat(np.arange(len(program.cost)), np.diff(program.starts))
     rows = np.bincount(program.indices, program.values * x[column], len(program.row_lower))
-    inside = (program.row_lower - 1e-6 <= rows) & (rows <= program.row_upper + 1e-6)
-    return bool(inside.all() and (program.lower <= x).all() and (x <= program.upper).all())
+    off = (program.row_lower - rows, rows - program.row_upper, program.lower - x, x - program.upper)
+    return float(np.concatenate(off).max())
 
 
 @settings(deadline=None, max_examples=80)
@@ -58,7 +60,7 @@ def test_the_optimum_is_never_lost_but_for_the_gap(seed: int, rel_gap: float) ->
     assert found.objective >= best.objective - slack
     assert found.bound <= best.objective + slack
     assert found.objective - found.bound <= rel_gap * abs(found.objective) + slack
-    assert keeps_its_rows(program, found.x)
+    assert violation(program, found.x) < 1e-6
     assert (found.x[program.integer] % 1 == 0).all()
     assert float(program.cost @ found.x) + program.offset == pytest.approx(found.objective)
 
@@ -68,8 +70,8 @@ def test_of_the_placements_some_are_settled_by_the_first_relaxation_and_nearly_a
 ):
     looked = [solve_branching(placement(seed)).branch_nodes for seed in range(80)]
     assert sum(number == 1 for number in looked) >= 20
-    assert sum(1 < number <= 200 for number in looked) >= 20
-    assert sum(number > 200 for number in looked) <= 4
+    assert sum(1 < number <= 120 for number in looked) >= 20
+    assert sum(number > 120 for number in looked) <= 8
 
 
 def test_which_columns_come_first_changes_the_way_and_not_the_answer() -> None:
@@ -101,7 +103,7 @@ def test_a_hard_program_is_given_up_with_a_bound() -> None:
     outcome = solve_branching(assembly.program(), rel_gap=0.0, budget=Budget(branch_nodes=None))
     assert outcome.status is Status.BUDGET_SPENT
     assert outcome.bound == pytest.approx(-float(weight.sum() // 2) - 0.5)
-    assert outcome.branch_nodes <= 201
+    assert outcome.branch_nodes <= 121
 
 
 def test_a_relaxation_cut_short_bounds_nothing() -> None:

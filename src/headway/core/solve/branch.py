@@ -15,7 +15,7 @@ from headway.core.solve.milp import Relaxation
 from headway.core.solve.outcome import DEFAULT_BUDGET, Budget, Outcome, Status
 from headway.core.types import Float64, FloatArray
 
-_MOST_NODES = 200
+_MOST_NODES = 120  # half of them are done in the time of the mixed-integer solver
 _INTEGRAL = 1e-6  # from a whole number, up to which a value is taken for it
 _ABS_GAP = 1e-6  # less is rounding
 
@@ -27,7 +27,7 @@ def solve_branching(
 ) -> Outcome:
     """Minimise with the integer columns integer, to a relative gap or until the budget is spent.
 
-    The first columns, so many, are decided before all others. After 200 relaxations the budget is
+    The first columns, so many, are decided before all others. After 120 relaxations the budget is
     spent in any case.
     """
     search = _Search(program, first, rel_gap, Relaxation(program, budget))
