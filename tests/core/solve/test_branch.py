@@ -112,6 +112,14 @@ def test_a_relaxation_cut_short_bounds_nothing() -> None:
     assert outcome.bound == -inf
 
 
+def test_where_the_first_relaxation_is_not_worth_going_on_from_nothing_else_is_looked_at() -> None:
+    seen = []
+    outcome = solve_branching(knapsacks(4, 9), go_on=lambda x: bool(seen.append(x)))
+    assert outcome.status is Status.BUDGET_SPENT
+    assert outcome.branch_nodes == len(seen) == 1
+    assert outcome.bound == pytest.approx(float(knapsacks(4, 9).cost @ seen[0]))
+
+
 def test_what_has_no_point_is_infeasible() -> None:
     outcome = solve_branching(knapsacks(0, 5, least=100.0))
     assert outcome.status is Status.INFEASIBLE
