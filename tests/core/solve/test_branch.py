@@ -114,7 +114,12 @@ def test_a_relaxation_cut_short_bounds_nothing() -> None:
 
 def test_where_the_first_relaxation_is_not_worth_going_on_from_nothing_else_is_looked_at() -> None:
     seen = []
-    outcome = solve_branching(knapsacks(4, 9), go_on=lambda x: bool(seen.append(x)))
+
+    def refuse(x: FloatArray) -> bool:
+        seen.append(x)
+        return False
+
+    outcome = solve_branching(knapsacks(4, 9), go_on=refuse)
     assert outcome.status is Status.BUDGET_SPENT
     assert outcome.branch_nodes == len(seen) == 1
     assert outcome.bound == pytest.approx(float(knapsacks(4, 9).cost @ seen[0]))
