@@ -26,7 +26,7 @@ _OPEN_SHARES = (0.1, 0.4)  # of the jobs, in one part after the other
 _LARGEST_GAP = 0.01  # of a part
 _MOST_DIRECT, _DIRECT_NODES = 4_000, 50  # columns of the direct program, and its branch and bound
 _MOST_GROUPS = 16  # of nodes that it looks at where it would be too large for all
-_NO_SPARE = 1e-6  # of a plan's cost over the relaxation, in units of the median cost
+_BRANCHED = 0.01  # of the gap that will do, for branch and bound: takes 1 % more relaxations
 _PART_NODES = 10  # of a part's branch and bound; without racks one or two do
 
 
@@ -106,10 +106,11 @@ def _exact(problem: Problem, model: Model, rel_gap: float, budget: Budget) -> Pl
             model.program,
             first=len(model.options.job),
             go_on=model.serves_all,
-            rel_gap=rel_gap,
+            rel_gap=rel_gap * _BRANCHED,
             budget=budget,
         )
-        plan = _plan(problem, model, outcome) if outcome.status is Status.OPTIMAL else None
+        found = outcome.x is not None and outcome.gap <= rel_gap
+        plan = _plan(problem, model, outcome) if found else None
         if plan is not None and plan.alloc is not None and plan.alloc.any(axis=1).all():
             return plan
     return _plan(problem, model, solve_mixed(model.program, rel_gap=rel_gap, budget=budget))
