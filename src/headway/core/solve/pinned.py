@@ -97,8 +97,8 @@ def _exact(problem: Problem, model: Model, rel_gap: float, budget: Budget) -> Pl
     others need 19 of them on average and take a fifth of what that solver does. Not where
     somebody goes without: the very best plan would let the same ones wait for ever, since whoever
     makes room costs as much and a restart more. The solver stops within the gap, so by and by
-    others get their turn (160 jobs on 16 GPUs under ``pollux``: 14,016 s on average and rho up to
-    48; with the best plan each time 16,881 s and 227). Whom the first relaxation leaves without,
+    others get their turn (160 jobs on 16 GPUs under ``pollux``: 14,109 s on average and rho up to
+    46; with the best plan each time 16,881 s and 227). Whom the first relaxation leaves without,
     even in part, nearly always does go without.
     """
     if len(problem.held) <= int(problem.capacity.sum()):  # else somebody must
