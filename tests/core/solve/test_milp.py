@@ -1,15 +1,20 @@
 """HiGHS behind arrays: right answers, valid bounds, budgets in counts, and always the same."""
 
+import subprocess
+import sys
 from dataclasses import replace
 from itertools import product
 from math import inf
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from headway.core.solve import milp
 from headway.core.solve.assembly import Assembly, Program
-from headway.core.solve.milp import solve_linear, solve_mixed
-from headway.core.solve.outcome import Budget, Status
+from headway.core.solve.milp import Relaxation, solve_linear, solve_mixed
+from headway.core.solve.outcome import Budget, Outcome, Status
 
 
 def knapsack(value: list[float], weight: list[float], room: float) -> Program:
@@ -142,3 +147,55 @@ def test_a_good_start_saves_simplex_iterations() -> None:
     cold, warm = solve_linear(assignment(False)), solve_linear(assignment(True))
     assert cold.objective == pytest.approx(warm.objective) == pytest.approx(-30.0)
     assert warm.simplex_iterations == 0 < cold.simplex_iterations
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_relaxation_solved_again_is_as_if_solved_anew(seed: int) -> None:
+    program, _ = random_knapsack(seed, 8)
+    again, rng = Relaxation(program), np.random.default_rng(seed)
+    for _ in range(6):
+        lower = (rng.random(8) < 0.2).astype(np.float64)
+        upper = np.maximum(lower, rng.random(8) < 0.5)
+        anew = solve_linear(replace(program, lower=lower, upper=upper))
+        outcome = again.within(lower, upper)
+        assert outcome.status is anew.status
+        assert outcome.objective == pytest.approx(anew.objective)
+        assert outcome.bound == pytest.approx(anew.bound)
+
+
+def test_a_relaxation_that_is_lost_from_the_last_basis_is_solved_without(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of 764 relaxations of placements two ended in an unknown state, and were then dropped."""
+    program, _ = random_knapsack(0, 8)
+    lost, run = [True], milp._run
+
+    def once_lost(highs: Any) -> Outcome:
+        outcome = run(highs)
+        return replace(outcome, status=Status.FAILED) if lost and lost.pop() else outcome
+
+    monkeypatch.setattr(milp, "_run", once_lost)
+    outcome = solve_linear(program)
+    assert not lost
+    assert outcome.status is Status.OPTIMAL
+
+
+def test_a_program_that_brought_the_process_down_is_solved() -> None:
+    """HiGHS 1.16: presolve, in a heuristic's smaller program, wrote before an array (on Linux:
+    ``free(): invalid pointer``). The decision of a simulation, half of whose jobs were rigid."""
+    code = """
+import sys
+import numpy as np
+from headway.core.solve.assembly import Program
+from headway.core.solve.milp import solve_mixed
+stored = dict(np.load(sys.argv[1]))
+offset, values = float(stored.pop("offset")), stored.pop("values").astype(np.float64)
+nought = np.zeros(0, dtype=np.int64)
+lower = np.zeros(len(stored["cost"]))
+program = Program(offset=offset, values=values, lower=lower, start=(nought, nought), **stored)
+print(solve_mixed(program).objective)
+"""
+    path = Path(__file__).with_name("presolved_in_a_heuristic.npz")
+    done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) == pytest.approx(57.7397476, rel=1e-4)

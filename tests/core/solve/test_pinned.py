@@ -2,15 +2,19 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headway.core.solve.outcome import Budget, Status
+from headway.core.solve import pinned
+from headway.core.solve.beside import Beside
+from headway.core.solve.outcome import Budget, Outcome, Status
 from headway.core.solve.pinned import Plan, solve
 from headway.core.solve.problem import Problem
+from headway.core.types import Int64, IntArray
 from headway.testing.placements import all_placements, is_a_placement, random_problem
 
 TINY_INSTANCES = 200
@@ -214,6 +218,19 @@ def three_times_five_gpus_on_four_nodes_of_four() -> Problem:
     )
 
 
+def only(problem: Problem, jobs: Int64[IntArray, " some"]) -> Problem:
+    """The same with some of the jobs, of which one may be there more than once."""
+    return replace(
+        problem,
+        held=problem.held[jobs],
+        cost_none=problem.cost_none[jobs],
+        cost_local=problem.cost_local[jobs],
+        cost_several=problem.cost_several[jobs],
+        cost_keep=problem.cost_keep[jobs],
+        beside=Beside.nothing(len(jobs), problem.held.shape[1]),
+    )
+
+
 def test_spanning_jobs_share_no_node_so_three_of_five_gpus_do_not_fit_four_nodes() -> None:
     problem = three_times_five_gpus_on_four_nodes_of_four()
     exact, rounded = solve(problem), solve(problem, exact_up_to_gpus=0)
@@ -230,6 +247,33 @@ def test_between_racks_the_bound_counts_holes_and_knows_that_only_two_of_five_fi
     rounded = solve(racked, exact_up_to_gpus=0)
     assert rounded.objective == solve(racked).objective == 12.0
     assert rounded.bound == pytest.approx(12.0)
+
+
+def test_only_where_somebody_may_have_to_wait_the_mixed_integer_solver_decides(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The optimum lets the same jobs wait for ever; what that solver stops at lets others in."""
+    asked: list[str] = []
+    for name in ("solve_mixed", "solve_branching"):
+        solver = getattr(pinned, name)
+
+        def counted(*args: Any, name: str = name, solver: Any = solver, **options: Any) -> Outcome:
+            asked.append(name)
+            outcome: Outcome = solver(*args, **options)
+            return outcome
+
+        monkeypatch.setattr(pinned, name, counted)
+    three = three_times_five_gpus_on_four_nodes_of_four()
+    for jobs, who, served in (
+        (2, ["solve_branching"], 2),
+        (3, ["solve_branching", "solve_mixed"], 2),  # there is room, but not for all
+        (17, ["solve_mixed"], 2),
+    ):
+        asked.clear()
+        plan = solve(only(three, np.arange(jobs) % 3))
+        assert plan.alloc is not None
+        assert plan.alloc.any(axis=1).sum() == served
+        assert asked == who
 
 
 def test_a_spent_budget_still_gives_a_plan_with_an_honest_gap() -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from math import inf
+from typing import final
 
 import highspy
 import numpy as np
@@ -9,6 +10,7 @@ from highspy._core import _Highs  # the public constructor prints a banner on st
 
 from headway.core.solve.assembly import Program
 from headway.core.solve.outcome import DEFAULT_BUDGET, Budget, Outcome, Status
+from headway.core.types import Float64, FloatArray
 
 _STATUS = {
     highspy.HighsModelStatus.kOptimal: Status.OPTIMAL,
@@ -20,11 +22,14 @@ _STATUS = {
     highspy.HighsModelStatus.kInterrupt: Status.BUDGET_SPENT,
 }
 
-_PRIMAL = 4  # simplex_strategy
+_DUAL, _PRIMAL = 1, 4  # simplex_strategy
 # Small, nearly integral programs are solved at the root by cuts. Measured on pinned-pattern
 # programs of 64 to 1,024 GPUs: presolve and these start heuristics cost more than they save.
+# Presolve is off in the heuristics' smaller programs as well. There it brought the process down
+# (HiGHS 1.16: entries of a column that is gone); and the programs above take a sixth less without.
 _LEAN: dict[str, bool | str] = {
     "presolve": "off",
+    "mip_root_presolve_only": True,
     "mip_detect_symmetry": False,
     "mip_heuristic_run_feasibility_jump": False,
     "mip_heuristic_run_root_reduced_cost": False,
@@ -47,18 +52,47 @@ def solve_mixed(
     return replace(outcome, x=x, bound=bound, branch_nodes=max(int(info.mip_node_count), 0))
 
 
+@final
+class Relaxation:
+    """The linear relaxation of a program, to be solved again and again within other bounds."""
+
+    def __init__(self, program: Program, budget: Budget = DEFAULT_BUDGET) -> None:
+        """Start where the program says."""
+        free = replace(program, integer=np.zeros_like(program.integer))
+        self._highs = _load(free, budget)
+        self._highs.setOptionValue("solver", "simplex")
+        self._highs.setOptionValue("simplex_strategy", _PRIMAL)
+        self._highs.setBasis(_first_basis(program))
+        self._lower, self._upper = program.lower, program.upper
+
+    def within(
+        self, lower: Float64[FloatArray, " columns"], upper: Float64[FloatArray, " columns"]
+    ) -> Outcome:
+        """Minimise, from the basis of the last time; a vertex, so few fractions."""
+        moved = np.flatnonzero((lower != self._lower) | (upper != self._upper)).astype(np.int32)
+        if len(moved):
+            self._highs.changeColsBounds(len(moved), moved, lower[moved], upper[moved])
+            self._highs.setOptionValue("simplex_strategy", _DUAL)  # the last basis is dual feasible
+        self._lower, self._upper = lower, upper
+        outcome = _run(self._highs)
+        if outcome.status is Status.FAILED:  # seldom: from that basis it is lost in rounding
+            self._highs.clearSolver()
+            outcome = _run(self._highs)
+        bound = {Status.OPTIMAL: outcome.objective, Status.INFEASIBLE: inf}
+        return replace(outcome, bound=bound.get(outcome.status, -inf))
+
+    def duals(self) -> tuple[FloatArray, FloatArray]:
+        """Reduced costs of the columns and prices of the rows, of the last solution."""
+        solution = self._highs.getSolution()
+        return np.array(solution.col_dual), np.array(solution.row_dual)
+
+
 def solve_linear(program: Program, *, budget: Budget = DEFAULT_BUDGET) -> Outcome:
-    """Minimise the linear relaxation by the primal simplex method; a vertex, so few fractions."""
-    free = replace(program, integer=np.zeros_like(program.integer))
-    highs = _load(free, budget)
-    highs.setOptionValue("solver", "simplex")
-    highs.setOptionValue("simplex_strategy", _PRIMAL)
-    highs.setBasis(_first_basis(program))
-    outcome = _run(highs)
-    bound = {Status.OPTIMAL: outcome.objective, Status.INFEASIBLE: inf}.get(outcome.status, -inf)
-    solution = highs.getSolution()
-    reduced, prices = np.array(solution.col_dual), np.array(solution.row_dual)
-    return replace(outcome, bound=bound, reduced=reduced, prices=prices)
+    """Minimise the linear relaxation by the primal simplex method."""
+    relaxation = Relaxation(program, budget)
+    outcome = relaxation.within(program.lower, program.upper)
+    reduced, prices = relaxation.duals()
+    return replace(outcome, reduced=reduced, prices=prices)
 
 
 def _first_basis(program: Program) -> highspy.HighsBasis:

@@ -1,0 +1,149 @@
+"""Branch and bound over relaxations: what enumeration and the mixed-integer solver find."""
+
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headway.core.solve.assembly import Assembly, Program
+from headway.core.solve.branch import solve_branching
+from headway.core.solve.milp import solve_mixed
+from headway.core.solve.outcome import Budget, Status
+from headway.core.solve.program import build
+from headway.core.types import FloatArray
+from headway.testing.placements import random_problem
+
+
+def knapsacks(seed: int, items: int, least: float = -inf) -> Program:
+    """Whole items of most value within half of all weight, by three measures of it."""
+    rng = np.random.default_rng(seed)
+    assembly = Assembly()
+    column = assembly.add_columns(-rng.uniform(1, 2, items), upper=1.0)
+    weight = rng.uniform(1, 3, (3, items))
+    row = assembly.add_rows(3, lower=least, upper=weight.sum(axis=1) / 2)
+    assembly.add_entries(np.repeat(row, items), np.tile(column, 3), weight.ravel())
+    return assembly.program()
+
+
+def placement(seed: int) -> Program:
+    """One type or two; no rack level or up to two racks."""
+    rng, kinds, racks = np.random.default_rng(seed), 1 + seed % 2, seed % 3
+    problem = random_problem(rng, nodes=(2, 6), room=(1, 4), jobs=(1, 7), kinds=kinds, racks=racks)
+    return build(problem, exact=True).program
+
+
+def violation(program: Program, x: FloatArray) -> float:
+    """By how much a row or a bound is missed."""
+    column = np.repeat(np.arange(len(program.cost)), np.diff(program.starts))
+    rows = np.bincount(program.indices, program.values * x[column], len(program.row_lower))
+    off = (program.row_lower - rows, rows - program.row_upper, program.lower - x, x - program.upper)
+    return float(np.concatenate(off).max())
+
+
+@settings(deadline=None, max_examples=80)
+@given(seed=st.integers(0, 2**32 - 1), rel_gap=st.sampled_from([0.0, 1e-4, 0.05]))
+def test_the_optimum_is_never_lost_but_for_the_gap(seed: int, rel_gap: float) -> None:
+    """Against the mixed-integer solver, on programs of placements."""
+    program = placement(seed)
+    best, found = solve_mixed(program, rel_gap=0.0), solve_branching(program, rel_gap=rel_gap)
+    slack = 2e-6 * max(1.0, abs(best.objective)) if best.x is not None else 0.0
+    if found.status is Status.BUDGET_SPENT:  # few, as the next test counts
+        assert found.bound <= best.objective + slack
+        return
+    assert found.status is best.status
+    if found.x is None:
+        assert found.bound == found.objective == inf
+        return
+    assert found.objective <= best.objective + rel_gap * abs(found.objective) + slack
+    assert found.objective >= best.objective - slack
+    assert found.bound <= best.objective + slack
+    assert found.objective - found.bound <= rel_gap * abs(found.objective) + slack
+    assert violation(program, found.x) < 1e-6
+    assert (found.x[program.integer] % 1 == 0).all()
+    assert float(program.cost @ found.x) + program.offset == pytest.approx(found.objective)
+
+
+def test_of_the_placements_some_are_settled_by_the_first_relaxation_and_nearly_all_by_more() -> (
+    None
+):
+    looked = [solve_branching(placement(seed)).branch_nodes for seed in range(80)]
+    assert sum(number == 1 for number in looked) >= 20
+    assert sum(1 < number <= 120 for number in looked) >= 20
+    assert sum(number > 120 for number in looked) <= 8
+
+
+def test_which_columns_come_first_changes_the_way_and_not_the_answer() -> None:
+    ways = set()
+    for first in (0, 2, 9):
+        outcome = solve_branching(knapsacks(4, 9), first=first, rel_gap=0.0)
+        ways.add(outcome.branch_nodes)
+        assert outcome.objective == pytest.approx(solve_mixed(knapsacks(4, 9), rel_gap=0).objective)
+    assert len(ways) > 1
+
+
+def test_after_so_many_relaxations_there_is_a_bound_and_perhaps_a_solution() -> None:
+    program = knapsacks(1, 30)
+    best = solve_mixed(program, rel_gap=0.0).objective
+    for nodes in (0, 1, 3, 9):
+        outcome = solve_branching(program, rel_gap=0.0, budget=Budget(branch_nodes=nodes))
+        assert outcome.status is Status.BUDGET_SPENT
+        assert outcome.branch_nodes <= nodes + 1
+        assert -inf < outcome.bound <= best + 1e-9 <= outcome.objective + 2e-9
+
+
+def test_a_hard_program_is_given_up_with_a_bound() -> None:
+    """Equal weights of which no number fills the room: branching proves little."""
+    weight = np.random.default_rng(0).integers(10**5, 10**6, 40).astype(np.float64)
+    assembly = Assembly()
+    column = assembly.add_columns(-weight, upper=1.0)
+    row = assembly.add_rows(1, upper=float(weight.sum() // 2) + 0.5)
+    assembly.add_entries(np.repeat(row, 40), column, weight)
+    outcome = solve_branching(assembly.program(), rel_gap=0.0, budget=Budget(branch_nodes=None))
+    assert outcome.status is Status.BUDGET_SPENT
+    assert outcome.bound == pytest.approx(-float(weight.sum() // 2) - 0.5)
+    assert outcome.branch_nodes <= 121
+
+
+def test_a_relaxation_cut_short_bounds_nothing() -> None:
+    outcome = solve_branching(placement(2), budget=Budget(simplex_iterations=0))
+    assert outcome.status is Status.BUDGET_SPENT
+    assert outcome.bound == -inf
+
+
+def test_where_the_first_relaxation_is_not_worth_going_on_from_nothing_else_is_looked_at() -> None:
+    seen = []
+
+    def refuse(x: FloatArray) -> bool:
+        seen.append(x)
+        return False
+
+    outcome = solve_branching(knapsacks(4, 9), go_on=refuse)
+    assert outcome.status is Status.BUDGET_SPENT
+    assert outcome.branch_nodes == len(seen) == 1
+    assert outcome.bound == pytest.approx(float(knapsacks(4, 9).cost @ seen[0]))
+
+
+def test_what_has_no_point_is_infeasible() -> None:
+    outcome = solve_branching(knapsacks(0, 5, least=100.0))
+    assert outcome.status is Status.INFEASIBLE
+    assert outcome.x is None
+    assert outcome.objective == outcome.bound == inf
+
+
+def test_what_has_a_fraction_alone_is_infeasible() -> None:
+    assembly = Assembly()
+    column = assembly.add_columns(np.array([1.0]), upper=1.0)
+    row = assembly.add_rows(1, lower=0.4, upper=0.6)
+    assembly.add_entries(row, column)
+    assert solve_branching(assembly.program()).status is Status.INFEASIBLE
+
+
+def test_the_same_program_gives_the_same_answer_to_the_last_bit() -> None:
+    first, second = (solve_branching(knapsacks(5, 9), rel_gap=0.0) for _ in range(2))
+    assert first.x is not None
+    assert second.x is not None
+    assert first.x.tobytes() == second.x.tobytes()
+    assert (first.objective, first.bound) == (second.objective, second.bound)
+    assert first.branch_nodes == second.branch_nodes > 1
