@@ -51,12 +51,11 @@ class Headway:
     alike, 1 all seconds. Where jobs outnumber GPUs b is divided by how often they do: there long
     jobs wait for many short ones at little loss. R_j is what is left at its share: there to let
     one go that is nearly done makes all others wait the least (Smith 1956). ``near`` counts by
-    the share of jobs that cannot have a GPU. Where all can, that makes long jobs end later than
-    they must; but once none comes or ends for long, all that are left are long, and T^2
-    alone would have them end all at once (``near_calm``). g_j is how much its share grows until its
-    end, as others end: what such a job leaves undone now takes so many more GPUs of the time when
-    the cluster works for long jobs alone, and the cluster's own end is as much later
-    (``makespan``).
+    the share of the GPUs needed that are not there. Where all can run, that makes long jobs end
+    later than they must; but once none comes or ends for long, all that are left are long, and T^2
+    alone would have them end all at once (``near_calm``). g_j is how many GPUs it has on average
+    until its end over its share of now: with so many, it keeps all others waiting at the end for
+    what it leaves undone now (``makespan``; Promise.cost).
 
     A job that runs again what others of its kind have run starts at the sizes that they have
     shown (``predict.kinds``). Remaining work is what a job declares, by the forecast of its regimes
@@ -67,7 +66,7 @@ class Headway:
     b: float = 0.9
     near: float = 0.75  # power of E over what is left, where there are many jobs a GPU
     near_calm: float = 0.2  # the same where none has come or ended for long
-    makespan: float = 0.25  # what a percent of it counts over one of the average completion time
+    makespan: float = 0.3  # what a percent of it counts over one of the average completion time
     lookahead_s: float = 600.0
     most_lookahead_s: float = 3_600.0
     calm: float = 0.5  # look-ahead over the time since a job last came or ended
