@@ -94,3 +94,20 @@ class TestDrain:
     def test_who_has_more_left_ends_later(self, work: list[float]) -> None:
         ordered = sorted(work)
         assert (np.diff(self.drain(ordered, 4.0).time_s(np.array(ordered))) >= -1e-6).all()
+
+    @given(work_left, st.floats(1.0, 12.0))
+    def test_where_gpus_add_alike_the_gpus_of_a_time_are_its_work(
+        self, work: list[float], most: float
+    ) -> None:
+        made, whole = self.drain(work, most), np.array(work)
+        gpus = 2.0 * made.growth(whole, np.full(len(work), np.inf))
+        assert gpus * made.time_s(whole) == pytest.approx(whole)
+
+    def test_a_share_grows_more_for_who_stays_longer_and_not_beyond_what_a_job_may_hold(
+        self,
+    ) -> None:
+        work = np.array([10.0, 10.0, 10.0, 1e6])
+        made = self.drain(work.tolist(), 4.0)
+        short, long = made.growth(work, np.full(4, np.inf))[[0, 3]]
+        assert 1.0 == short < 3.9 < long < 4.0
+        assert made.growth(work, np.array([1.0, 1.0, 1.0, 1.5]))[3] == pytest.approx(1.5, abs=0.01)

@@ -81,6 +81,30 @@ def test_where_jobs_outnumber_gpus_who_is_near_its_end_goes_first(near: float, r
     assert runs_on(Headway(near=near), 2) == {"old", "new"}
 
 
+@pytest.mark.parametrize(("near", "runs"), [(0.75, "old"), (0.0, "new")])
+def test_so_it_does_where_jobs_need_more_gpus_than_there_are(near: float, runs: str) -> None:
+    """With half of its jobs rigid a cluster counted as roomy; the widest waited five times E."""
+    assert runs_on(Headway(near=near), 3, each=2) == {runs}
+
+
+@pytest.mark.parametrize(("makespan", "gpus"), [(0.0, 0), (4.0, 1)])
+def test_a_long_job_keeps_a_gpu_in_a_busy_hour_where_the_makespan_counts(
+    makespan: float, gpus: int
+) -> None:
+    """Alone at the end it needs more GPU-time for what it leaves undone now."""
+    views = []
+    for name, done, work in (("long", 1e7, 1e9), *((name, 1e5, 2e6) for name in "abc")):
+        told = replace(report(), progress_examples=done)
+        view = replace(job(name), max_gpus_held=8, report=told)
+        views.append(replace(view, spec=replace(view.spec, work_examples=work)))
+    ahead = Clocks(at_s=600.0, each={JobId("long"): Clock(done=1e6)})
+    memory = Market(usual_share=1.0, clocks=ahead)
+    seen = snapshot(nodes(4, 4), *views, now_s=600.0)
+    decision, _ = Headway(makespan=makespan).decide(seen, memory, np.random.default_rng(0))
+    held = decision.allocations.get(JobId("long"))
+    assert (held.gpus if held is not None else 0) == gpus
+
+
 @pytest.mark.parametrize(
     ("near_calm", "now_s", "runs"),
     [(0.2, 7_200.0, "old"), (0.2, 600.0, "new"), (0.0, 7_200.0, "new")],
@@ -89,7 +113,7 @@ def test_so_it_does_where_all_has_been_calm_for_long(
     near_calm: float, now_s: float, runs: str
 ) -> None:
     """Of long jobs that were left at the end, each got GPUs in turn, so that all ended at once."""
-    assert runs_on(Headway(near_calm=near_calm), 3, each=2, now_s=now_s) == {runs}
+    assert runs_on(Headway(near=0.0, near_calm=near_calm), 3, each=2, now_s=now_s) == {runs}
 
 
 @pytest.mark.parametrize("seconds", [60.0, 600.0])

@@ -18,6 +18,7 @@ def promise(age_s: float = 100.0, left_s: float = 1_000.0, lookahead_s: float = 
         left_s=one([left_s]),
         egalitarian_s=one([1_100.0]),
         share_per_s=one([2.0]),
+        growth=one([1.0]),
         error=one([0.1]),
         lookahead_s=one([lookahead_s]),
     )
@@ -96,6 +97,13 @@ class TestCost:
         assert over_fresh(1_000.0) == pytest.approx(2.0)
         assert over_fresh(600.0) == over_fresh(1.0) == pytest.approx((4_000 / 600) ** 0.5)
         assert over_fresh(8_000.0) == 1.0, "who is behind loses nothing"
+
+    def test_a_second_of_the_makespan_is_worth_as_many_of_a_job_as_jobs_are_there(self) -> None:
+        """Of a job whose share is to triple, one that is spared lets all end three sooner."""
+        made = replace(promise(), growth=np.array([3.0]))
+        ages_s = np.array([1_500.0])
+        alone, both = (float(made.cost(ages_s, b=0.9, q=2.0, makespan=m)[0]) for m in (0.0, 0.25))
+        assert both == pytest.approx(1.75 * alone)
 
 
 @given(st.floats(1.0, 1e40), st.floats(1.0, 1e40), st.floats(0, 2), st.floats(1, 20))

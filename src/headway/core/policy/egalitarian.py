@@ -72,6 +72,7 @@ class Drain:
     with no regard to the jobs that will come, to be done too soon.
     """
 
+    factors: Float64[FloatArray, " levels"]  # of each job's share now
     rates_per_s: Float64[FloatArray, "jobs levels"]  # goodput at each job's share on each level
     lasts_s: Float64[FloatArray, " levels"]  # the last one for ever
 
@@ -94,16 +95,31 @@ class Drain:
             ended = max(jobs - int(np.ceil(jobs / factor)), 1)
             lasts_s[level] = np.sort(left / rates[:, level])[ended - 1]
             left = np.maximum(left - lasts_s[level] * rates[:, level], 0.0)
-        return cls(rates_per_s=rates, lasts_s=lasts_s)
+        return cls(factors=factors, rates_per_s=rates, lasts_s=lasts_s)
 
     def time_s(self, work: Float64[FloatArray, " jobs"]) -> Float64[FloatArray, " jobs"]:
         """How long so much work takes each job."""
-        left, time_s = np.array(work), np.zeros(len(work))
+        return np.asarray(self._times_s(work).sum(axis=1))
+
+    def growth(
+        self, work: Float64[FloatArray, " jobs"], most: Float64[FloatArray, " jobs"]
+    ) -> Float64[FloatArray, " jobs"]:
+        """GPUs that each job has on average while it does so much work, over its share now.
+
+        No job has more than ``most``, in the same unit.
+        """
+        times_s = self._times_s(work)
+        gpus_s = (times_s * np.minimum(self.factors, most[:, None])).sum(axis=1)
+        return np.asarray(gpus_s / times_s.sum(axis=1))
+
+    def _times_s(self, work: Float64[FloatArray, " jobs"]) -> Float64[FloatArray, "jobs levels"]:
+        """How long each job works on so much at each level."""
+        left, times_s = np.array(work), np.zeros_like(self.rates_per_s)
         for level, lasts_s in enumerate(self.lasts_s.tolist()):
             step_s = np.minimum(left / self.rates_per_s[:, level], lasts_s)
-            time_s += step_s
+            times_s[:, level] = step_s
             left = np.maximum(left - step_s * self.rates_per_s[:, level], 0.0)
-        return time_s
+        return times_s
 
     def work_in(self, time_s: Float64[FloatArray, " jobs"]) -> Float64[FloatArray, " jobs"]:
         """How much work each job does in so long; the other way round."""

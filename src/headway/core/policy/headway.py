@@ -24,6 +24,7 @@ RANGES = {
     "b": (0.0, 2.0),
     "near": (0.0, 2.0),
     "near_calm": (0.0, 2.0),
+    "makespan": (0.0, 100.0),
     "lookahead_s": (1.0, 1e6),
     "most_lookahead_s": (1.0, 1e6),
     "calm": (0.0, 10.0),
@@ -39,7 +40,7 @@ RANGES = {
 @final
 @dataclass(frozen=True)
 class Headway:
-    """Minimise sum_j E_j^b (T_j / E_j)^q (E_j / R_j)^near over all placements, each round anew.
+    """Minimise sum_j E_j^b (T_j / E_j)^q (E_j / R_j)^near (1 + makespan g_j), each round anew.
 
     E_j is the age at which job j would end in the egalitarian cluster, by a virtual clock that
     runs from its submission; T_j the age at which it is to end with what it is given: that goodput
@@ -50,9 +51,11 @@ class Headway:
     alike, 1 all seconds. Where jobs outnumber GPUs b is divided by how often they do: there long
     jobs wait for many short ones at little loss. R_j is what is left at its share: there to let
     one go that is nearly done makes all others wait the least (Smith 1956). ``near`` counts by
-    the share of jobs that cannot have a GPU. Where all can, that makes long jobs end later than
-    they must; but once none comes or ends for long, all that are left are long, and T^2
-    alone would have them end all at once (``near_calm``).
+    the share of the GPUs needed that are not there. Where all can run, that makes long jobs end
+    later than they must; but once none comes or ends for long, all that are left are long, and T^2
+    alone would have them end all at once (``near_calm``). g_j is how many GPUs it has on average
+    until its end over its share of now: with so many, it keeps all others waiting at the end for
+    what it leaves undone now (``makespan``; Promise.cost).
 
     A job that runs again what others of its kind have run starts at the sizes that they have
     shown (``predict.kinds``). Remaining work is what a job declares, by the forecast of its regimes
@@ -63,6 +66,7 @@ class Headway:
     b: float = 0.9
     near: float = 0.75  # power of E over what is left, where there are many jobs a GPU
     near_calm: float = 0.2  # the same where none has come or ended for long
+    makespan: float = 0.3  # what a percent of it counts over one of the average completion time
     lookahead_s: float = 600.0
     most_lookahead_s: float = 3_600.0
     calm: float = 0.5  # look-ahead over the time since a job last came or ended
@@ -129,9 +133,10 @@ class Headway:
         calm: float,
     ) -> Problem:
         """Costs of everything each job may do; a pinned one may only stay."""
-        crowd = max(len(grid.jobs) / int(grid.capacity.sum()), 1.0)
+        needs = sum(job.spec.gpus.smallest for job in grid.jobs)
+        crowd = max(needs / int(grid.capacity.sum()), 1.0)
         near = max(self.near * (1.0 - 1.0 / crowd), self.near_calm * calm)
-        of = partial(promise.cost, b=self.b / crowd, q=self.q, near=near)
+        of = partial(promise.cost, b=self.b / crowd, q=self.q, near=near, makespan=self.makespan)
 
         def cost(pace: FloatArray, delay_s: Float64[FloatArray, " jobs"] | float) -> FloatArray:
             return of(promise.finish_s(pace, delay_s))

@@ -66,7 +66,8 @@ class Market:
         """What each job is promised, and the goodput of all that it may hold over its share's."""
         total = int(grid.capacity.sum())
         share = total * weight / weight.sum()
-        share = np.minimum(share, [job.spec.gpus.max_gpus for job in grid.jobs])
+        largest = np.array([job.spec.gpus.max_gpus for job in grid.jobs], dtype=np.float64)
+        share = np.minimum(share, largest)
         cap, held = caps(grid.jobs), grid.held.sum(axis=1)
         alone = [job.spec.requested_gpus * (job.spec.adaptation is not None) for job in grid.jobs]
         later = sizes_above(grid, share * FACTORS[-1])
@@ -96,6 +97,7 @@ class Market:
             left_s=left_s,
             egalitarian_s=np.maximum(clocks.age_at_end_s(grid.jobs, now_s, virtual_s), 1.0),
             share_per_s=mean_per_s,
+            growth=drain.growth(work, largest / share),
             error=_errors(grid, known),
             lookahead_s=lookahead_s,
         )

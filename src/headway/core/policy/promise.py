@@ -23,6 +23,7 @@ class Promise:
     left_s: Float64[FloatArray, " jobs"]  # to its end at its share, from where it is
     egalitarian_s: Float64[FloatArray, " jobs"]  # how old it would be at its end with its share
     share_per_s: Float64[FloatArray, " jobs"]  # mean goodput at its share until then
+    growth: Float64[FloatArray, " jobs"]  # GPUs that it has on average until then, over its share
     error: Float64[FloatArray, " jobs"]  # relative standard error of ``left_s``
     lookahead_s: Float64[FloatArray, " jobs"]  # how long a decision is expected to last
 
@@ -64,12 +65,23 @@ class Promise:
         return np.asarray(age_s + np.where(gain_s >= left_s, soon_s, lookahead_s + left_s - gain_s))
 
     def cost(
-        self, finish_s: FloatArray, *, b: FloatArray | float, q: float, near: float = 0.0
+        self,
+        finish_s: FloatArray,
+        *,
+        b: FloatArray | float,
+        q: float,
+        near: float = 0.0,
+        makespan: float = 0.0,
     ) -> FloatArray:
-        """E^b (T / E)^q (E / R)^near of an age T at the end; E in hours in the first.
+        """E^b (T / E)^q (E / R)^near (1 + makespan g) of an age T at the end; E in hours first.
 
         R is what is left, no less than a look-ahead: a decision lasts no shorter; E / R is at
         least 1, so who is behind its clock loses nothing.
+
+        A second less of T spares s GPU-seconds, s being the GPUs that the job has on average until
+        its end; the cluster of G GPUs is done s / G seconds sooner. By Little's law a percent of
+        its makespan is as much as one of the average completion time if a second of it counts as
+        the n jobs that are active: n s / G is g, s over the equal share G / n.
         """
         wide = (slice(None), *[None] * (finish_s.ndim - 1))
         egalitarian_s = self.egalitarian_s[wide]
@@ -77,4 +89,5 @@ class Promise:
         rho = np.clip(finish_s / egalitarian_s, 1.0 / most, most)
         over_left = egalitarian_s / np.maximum(self.left_s, self.lookahead_s)[wide]
         nearness = np.maximum(over_left, 1.0) ** near
-        return np.asarray((egalitarian_s / HOUR_S) ** b * rho**q * nearness)
+        spared = 1.0 + makespan * self.growth[wide]
+        return np.asarray((egalitarian_s / HOUR_S) ** b * rho**q * nearness * spared)
