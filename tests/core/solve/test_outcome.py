@@ -4,7 +4,7 @@ from math import inf
 
 import pytest
 
-from headway.core.solve.outcome import Outcome, Status, relative_gap
+from headway.core.solve.outcome import Budget, Outcome, Status, relative_gap
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,9 @@ def test_the_gap_is_relative_to_the_objective(objective: float, bound: float, ga
 def test_an_outcome_without_a_point_has_an_infinite_gap() -> None:
     spent = Outcome(status=Status.BUDGET_SPENT, x=None, objective=inf, bound=3.0)
     assert spent.gap == inf
+
+
+@pytest.mark.parametrize(("budget", "nodes"), [(None, 50), (80, 50), (10, 10), (0, 0)])
+def test_a_budget_of_no_nodes_is_none_and_not_the_most(budget: int | None, nodes: int) -> None:
+    """The direct program took 50 for none at all."""
+    assert Budget(branch_nodes=budget).nodes(50) == nodes

@@ -48,14 +48,15 @@ class Headway:
     GPUs is a look-ahead late, so nobody starves, and nothing else is needed where jobs outnumber
     GPUs. Who is behind its clock weighs rho^(q - 1), as by Shockwave's budgets with k = q - 1; b
     sets what the time of long jobs counts against that of short ones: 0 counts all slowdowns
-    alike, 1 all seconds. Where jobs outnumber GPUs b is divided by how often they do: there long
-    jobs wait for many short ones at little loss. R_j is what is left at its share: there to let
-    one go that is nearly done makes all others wait the least (Smith 1956). ``near`` counts by
-    the share of the GPUs needed that are not there. Where all can run, that makes long jobs end
-    later than they must; but once none comes or ends for long, all that are left are long, and T^2
-    alone would have them end all at once (``near_calm``). g_j is how many GPUs it has on average
-    until its end over its share of now: with so many, it keeps all others waiting at the end for
-    what it leaves undone now (``makespan``; Promise.cost).
+    alike, 1 all seconds. Where jobs need more GPUs than there are, each the least that it runs on,
+    b is divided by how many times as many: there long jobs wait for many short ones at little
+    loss. R_j is what is left at its share: there to let one go that is nearly done makes all others
+    wait the least (Smith 1956). ``near`` counts by the share of the GPUs needed that are not there.
+    Where all can run, that makes long jobs end later than they must; but once none comes or ends
+    for long, all that are left are long, and T^2 alone would have them end all at once
+    (``near_calm``). g_j is how many GPUs it has on average until its end over its share of now: a
+    second that it is spared now is as many GPU-seconds of the cluster's end (``makespan``;
+    Promise.cost).
 
     A job that runs again what others of its kind have run starts at the sizes that they have
     shown (``predict.kinds``). Remaining work is what a job declares, by the forecast of its regimes
@@ -64,7 +65,7 @@ class Headway:
 
     q: float = 2.0
     b: float = 0.9
-    near: float = 0.75  # power of E over what is left, where there are many jobs a GPU
+    near: float = 0.75  # power of E over what is left, where more GPUs are needed than there
     near_calm: float = 0.2  # the same where none has come or ended for long
     makespan: float = 0.3  # what a percent of it counts over one of the average completion time
     lookahead_s: float = 600.0

@@ -1,7 +1,7 @@
 """Branch and bound over linear relaxations, for small programs that are nearly integral.
 
-Each relaxation is solved from the basis of the one before, which takes a few simplex iterations.
-Such programs need a dozen of them, for less than the cuts and heuristics of a mixed-integer solver.
+Each relaxation is solved from the basis of the one before, which takes a few simplex iterations:
+some twenty of them take less than the cuts and heuristics of a mixed-integer solver.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from headway.core.types import Float64, FloatArray
 
 _MOST_NODES = 120  # half of them are done in the time of the mixed-integer solver
 _INTEGRAL = 1e-6  # from a whole number, up to which a value is taken for it
-_ABS_GAP = 1e-6  # less is rounding
+_ABS_GAP = 1e-6  # in units of the objective: less is rounding
 
 Columns = Float64[FloatArray, " columns"]
 
@@ -37,7 +37,7 @@ def solve_branching(
     relaxations in any case, and after the first if ``go_on`` says no to its optimum.
     """
     search = _Search(program, first, rel_gap, Relaxation(program, budget))
-    most = _MOST_NODES if budget.branch_nodes is None else min(_MOST_NODES, budget.branch_nodes)
+    most = budget.nodes(_MOST_NODES)
     status = search.look(program.lower, program.upper)
     if search.open and not go_on(search.open[0].x):
         most = 0

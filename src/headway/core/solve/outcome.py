@@ -24,6 +24,10 @@ class Budget:
     simplex_iterations: int | None = 1_000_000  # of a linear program
     seconds: float | None = None
 
+    def nodes(self, most: int) -> int:
+        """Nodes of a branch and bound that needs no more than ``most``."""
+        return most if self.branch_nodes is None else min(most, self.branch_nodes)
+
 
 DEFAULT_BUDGET = Budget()
 

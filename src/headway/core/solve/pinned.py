@@ -49,7 +49,7 @@ class Plan:
         return relative_gap(self.objective, self.bound)
 
     def counts(self) -> dict[str, float]:
-        """The size of the program and the work it took."""
+        """The size of the program and the work it took the solver that decided."""
         return {
             "columns": self.columns,
             "rows": self.rows,
@@ -112,7 +112,7 @@ def _exact(problem: Problem, model: Model, rel_gap: float, budget: Budget) -> Pl
         found = outcome.x is not None and outcome.gap <= rel_gap
         plan = _plan(problem, model, outcome) if found else None
         if plan is not None and plan.alloc is not None and plan.alloc.any(axis=1).all():
-            return plan
+            return replace(plan, status=Status.OPTIMAL)  # the gap that was asked for is wider
     return _plan(problem, model, solve_mixed(model.program, rel_gap=rel_gap, budget=budget))
 
 
@@ -121,8 +121,7 @@ def _with_places(problem: Problem, plan: Plan, rel_gap: float, budget: Budget) -
 
     Only the former may also prove more.
     """
-    most = budget.branch_nodes
-    budget = replace(budget, branch_nodes=min(_DIRECT_NODES, most or _DIRECT_NODES))
+    budget = replace(budget, branch_nodes=budget.nodes(_DIRECT_NODES))
     if direct.columns(problem) <= _MOST_DIRECT:
         outcome, alloc = direct.solve(problem, rel_gap=rel_gap, budget=budget)
         plan = _better(problem, plan, alloc, outcome)
@@ -173,9 +172,8 @@ def _improved(problem: Problem, plan: Plan, part: Part, rel_gap: float, budget: 
     assert plan.alloc is not None
     cost = abs(float(problem.cost(plan.alloc)[part.jobs].sum()))
     gap = min(rel_gap * abs(plan.objective) / cost, _LARGEST_GAP) if cost else rel_gap
-    nodes = _PART_NODES if budget.branch_nodes is None else min(budget.branch_nodes, _PART_NODES)
     model = build(part.problem, exact=True, few_cuts=True)
-    budget = replace(budget, branch_nodes=nodes)
+    budget = replace(budget, branch_nodes=budget.nodes(_PART_NODES))
     # At so wide a gap the relaxation first costs more than it spares.
     own = _plan(part.problem, model, solve_mixed(model.program, rel_gap=gap, budget=budget))
     other = None if own.alloc is None else part.within(plan.alloc, own.alloc)

@@ -21,7 +21,7 @@ from headway.core.solve.spanning import Pieces, add_counted, add_exact
 from headway.core.solve.sums import add_sums
 from headway.core.types import Float64, FloatArray, Int64, IntArray
 
-_ROUNDING = 1e-6
+_ROUNDING = 1e-6  # of a solver, in the sum of what a job holds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
