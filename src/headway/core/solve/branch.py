@@ -1,7 +1,7 @@
 """Branch and bound over linear relaxations, for small programs that are nearly integral.
 
 Each relaxation is solved from the basis of the one before, which takes a few simplex iterations:
-some twenty of them take less than the cuts and heuristics of a mixed-integer solver.
+a dozen of them take less than the cuts and heuristics of a mixed-integer solver.
 """
 
 from collections.abc import Callable

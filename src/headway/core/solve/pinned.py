@@ -93,12 +93,12 @@ def _by_patterns(problem: Problem, rel_gap: float, budget: Budget, exact_up_to_g
 def _exact(problem: Problem, model: Model, rel_gap: float, budget: Budget) -> Plan:
     """By branch and bound where nobody goes without GPUs, else by the mixed-integer solver.
 
-    Of the 967 programs of workload-6 on 64 GPUs the first relaxation settles six in seven; the
-    others need 19 of them on average and take a fifth of what that solver does. Not where
-    somebody goes without: the very best plan would let the same ones wait for ever, since whoever
-    makes room costs as much and a restart more. The solver stops within the gap, so by and by
-    others get their turn (160 jobs on 16 GPUs under ``pollux``: 14,109 s on average and rho up to
-    46; with the best plan each time 16,881 s and 227). Whom the first relaxation leaves without,
+    Of the 967 programs of workload-6 on 64 GPUs under ``pollux`` the first relaxation settles four
+    in five; the others need 15 of them on average and take a quarter of what that solver does.
+    Not where somebody goes without: the very best plan would let the same ones wait for ever, since
+    whoever makes room costs as much and a restart more. The solver stops within the gap, so by and
+    by others get their turn (160 jobs on 16 GPUs under ``pollux``: 14,109 s on average and rho up
+    to 46; with the best plan each time 16,881 s and 227). Whom the first relaxation leaves without,
     even in part, nearly always does go without.
     """
     if len(problem.held) <= int(problem.capacity.sum()):  # else somebody must
