@@ -81,7 +81,7 @@ class Relaxation:
         bound = {Status.OPTIMAL: outcome.objective, Status.INFEASIBLE: inf}
         return replace(outcome, bound=bound.get(outcome.status, -inf))
 
-    def duals(self) -> tuple[FloatArray, FloatArray]:
+    def duals(self) -> tuple[Float64[FloatArray, " columns"], Float64[FloatArray, " rows"]]:
         """Reduced costs of the columns and prices of the rows, of the last solution."""
         solution = self._highs.getSolution()
         return np.array(solution.col_dual), np.array(solution.row_dual)
