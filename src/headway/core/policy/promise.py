@@ -73,10 +73,10 @@ class Promise:
         near: float = 0.0,
         makespan: float = 0.0,
     ) -> FloatArray:
-        """E^b (T / E)^q (E / R)^near (1 + makespan g) of an age T at the end; E in hours first.
+        """E^b (T / E)^q (E / R)^near (1 + makespan g) of an age T at the end; in E^b E in hours.
 
         R is what is left, no less than a look-ahead: a decision lasts no shorter; E / R is at
-        least 1, so who is behind its clock loses nothing.
+        least 1, so who is behind its clock loses nothing; g is ``growth``.
 
         A second less of T spares s GPU-seconds, s being the GPUs that the job has on average until
         its end; the cluster of G GPUs is done s / G seconds sooner. By Little's law a percent of
