@@ -39,16 +39,16 @@ the start, by AdaScale. A mean is one of the seeds that it says, of the two side
 """
 ABOUT_NOISE = """
 Trainings at one batch size each, by the job's own rule, need c (φ + M) examples to the target. The
-φ of that law, fitted to the means of three seeds, against what was reported at M0: the median of
-the means of the epochs until the target, and of that the mean of three seeds. The test set has 360
-images, so the accuracy goes up and down by a point between epochs, and the first one above a target
-near the ceiling is a matter of luck: it is called reached where the monotone curve that fits the
-accuracies of all epochs best (isotonic regression) crosses it, on both tasks and at every batch
-size. Beside both what φ was,
-counted out from the gradient of every sample five times an epoch: that, and not the implied one, is
-what the agent estimates. The measured one tends to lie below it, for |G|² is taken a standard error
-above its average; the implied one holds whatever else a larger batch changes until the target, such
-as how much a high rate shakes the metric.
+φ of that law, fitted to the means of five seeds, against what was reported at M0: the median of the
+means of the epochs until the target, and of that the mean of five seeds (with three it was 1.9 to
+3.03 times off). The test set has 360 images, so the accuracy goes up and down by a point between
+epochs, and the first one above a target near the ceiling is a matter of luck: it is called reached
+where the monotone curve that fits the accuracies of all epochs best (isotonic regression) crosses
+it, on both tasks and at every batch size. Beside both what φ was, counted out from the gradient of
+every sample five times an epoch: that, and not the implied one, is what the agent estimates. The
+measured one tends to lie below it, for |G|² is taken a standard error above its average; the
+implied one holds whatever else a larger batch changes until the target, such as how much a high
+rate shakes the metric.
 """
 
 
@@ -97,6 +97,7 @@ BOUNDS = (
     Bound("charlm", 0.06, 4, nats, nats, rises=False),
 )
 LARGE_TASK = "digits-cnn"
+SWEPT_SEEDS = (*SEEDS, 3, 4)  # one training more or less decides where three cross the target
 LARGE = tuple(training(LARGE_TASK, "large", seed) for seed in SEEDS)
 
 
@@ -165,7 +166,7 @@ def _mean(results: Results, task: str, way: str, all_of: Sequence[str]) -> tuple
 
 
 def mean_of(
-    results: Results, commands: Sequence[Command], key: str, seeds: Sequence[int] = SEEDS
+    results: Results, commands: Sequence[Command], key: str, seeds: Sequence[int] = SWEPT_SEEDS
 ) -> tuple[float | None, str]:
     """Over the trainings that gave it, one of each seed, and which these are."""
     found = [number(results, command, key) for command in commands]
@@ -215,14 +216,14 @@ def noise() -> Section:
 def _sweep(task: str) -> dict[int, Sequence[Command]]:
     """By batch size, the trainings of all seeds."""
     large = {
-        INITIAL * growth: [training(task, "large", seed, most) for seed in SEEDS]
+        INITIAL * growth: [training(task, "large", seed, most) for seed in SWEPT_SEEDS]
         for growth, most in zip(GROWTHS, (*GROWTHS[:-1], 0), strict=True)
     }
-    return {INITIAL: [training(task, "fixed", seed) for seed in SEEDS], **large}
+    return {INITIAL: [training(task, "fixed", seed) for seed in SWEPT_SEEDS], **large}
 
 
 def _counted(task: str) -> Sequence[Command]:
-    return [counted(task, seed) for seed in SEEDS]
+    return [counted(task, seed) for seed in SWEPT_SEEDS]
 
 
 def _noise(results: Results) -> Sequence[Figure]:
