@@ -40,15 +40,14 @@ the start, by AdaScale. A mean is one of the seeds that it says, of the two side
 ABOUT_NOISE = """
 Trainings at one batch size each, by the job's own rule, need c (φ + M) examples to the target. The
 φ of that law, fitted to the means of five seeds, against what was reported at M0: the median of the
-means of the epochs until the target, and of that the mean of five seeds (with three it was 1.9 to
-3.03 times off). The test set has 360 images, so the accuracy goes up and down by a point between
-epochs, and the first one above a target near the ceiling is a matter of luck: it is called reached
-where the monotone curve that fits the accuracies of all epochs best (isotonic regression) crosses
-it, on both tasks and at every batch size. Beside both what φ was, counted out from the gradient of
-every sample five times an epoch: that, and not the implied one, is what the agent estimates. The
-measured one tends to lie below it, for |G|² is taken a standard error above its average; the
-implied one holds whatever else a larger batch changes until the target, such as how much a high
-rate shakes the metric.
+means of the epochs until the target, and of that the mean of five seeds. The test set has 360
+images, so the accuracy goes up and down by a point between epochs, and the first one above a target
+near the ceiling is a matter of luck: it is called reached where the monotone curve that fits the
+accuracies of all epochs best (isotonic regression) crosses it, on both tasks and at every batch
+size. Beside both what φ was, counted out from the gradient of every sample five times an epoch:
+that, and not the implied one, is what the agent estimates. The measured one tends to lie below it,
+for |G|² is taken a standard error above its average; the implied one holds whatever else a larger
+batch changes until the target, such as how much a high rate shakes the metric.
 """
 
 

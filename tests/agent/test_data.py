@@ -67,7 +67,7 @@ def elastic(samples: int, worker: int = 0, **more: bool) -> ElasticLoader:
     return ElasticLoader(source, seed=3, worker=worker, initial_batch_size=8)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(
     samples=st.integers(1, 60),
     sequence=st.lists(

@@ -83,7 +83,7 @@ def test_at_any_prices_no_schedule_is_below(data: st.DataObject, gpus: int) -> N
     assert bound_s <= best_s + 1e-9
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.data())
 def test_the_prices_that_it_finds_are_valid_and_no_worse_than_none(data: st.DataObject) -> None:
     asks = data.draw(asks_of(2))

@@ -1,7 +1,7 @@
 """The course of a run: one job by hand, and that it agrees with the meter."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from headway.core.control.events import (
     BatchChanged,
@@ -88,7 +88,6 @@ def test_a_change_tells_the_batch_size_before_it(log: list[Event]) -> None:
     assert Course.of(log).by_job[A].batches() == [(100, 32), (220, 48), (250, 96)]
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])  # the first history loads the solver
 @given(histories())
 def test_gpu_time_is_what_the_meter_measured(history: History) -> None:
     course = Course.of(history.log)

@@ -444,7 +444,7 @@ def _do(world: Any, deed: str, number: int) -> None:
     world.after(1)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(deeds=st.lists(DEEDS, max_size=25))
 def test_a_log_tells_the_state_of_the_process_that_wrote_it(
     deeds: list[tuple[str, int]], make_world: Any

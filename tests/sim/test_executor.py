@@ -119,7 +119,7 @@ def setup_of(kit: Any, workload: Workload, **kwargs: Any) -> Setup:
     return Setup(workload=workload, cluster=kit.cluster("3x4"), round_s=10.0, **kwargs)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 10_000),
     arrivals=st.lists(st.floats(0, 300), min_size=1, max_size=8),
@@ -148,7 +148,7 @@ def test_work_is_rate_times_time_and_no_gpu_is_held_twice(
     assert len(auditor.finished) == len(jobs)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 10_000),
     arrivals=st.lists(st.floats(0, 300), min_size=1, max_size=6),
@@ -189,7 +189,7 @@ def with_losses(setup: Setup, losses: list[tuple[float, int, float]]) -> Any:
     return replace(setup.cluster, changes=tuple(sorted(changes, key=lambda change: change.at_s)))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 1000))
 def test_what_an_adaptive_job_says_is_consistent(kit: Any, seed: int) -> None:
     """Reports just before rounds and only of running jobs; changes of the batch are chained."""

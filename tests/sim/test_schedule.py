@@ -101,7 +101,7 @@ def test_a_run_follows_its_schedule(kit: Any, batch: dict[str, Any]) -> None:
 
 
 @given(seed=st.integers(0, 1000), sizes=st.lists(st.integers(8, 256), min_size=1, max_size=5))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_epochs_are_kept_exactly_whatever_the_batches(
     kit: Any, seed: int, sizes: list[int]
 ) -> None:

@@ -37,7 +37,7 @@ def ran(kit: Any, jobs: list[tuple[int, int, int]], gpus: int, **settings: str) 
     return log
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(jobs=JOBS)
 def test_who_is_done_is_never_scheduled_again(kit: Any, jobs: list[tuple[int, int, int]]) -> None:
     """The published code fills idle GPUs with jobs that have ended by its plan."""

@@ -107,7 +107,7 @@ def test_held_out_means_that_the_fitter_never_sees_a_placement_that_it_is_judged
     assert sorted(hidden) == sorted(every)
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=4)
 @given(order=st.permutations(range(20)))
 def test_the_choice_does_not_depend_on_the_order_of_observations(order: list[int]) -> None:
     seen = measured(ThroughputKind.COLLECTIVE)

@@ -47,7 +47,7 @@ def measured(
     )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     alphas=st.lists(st.floats(0.01, 1), min_size=3, max_size=3),
     betas=st.lists(st.floats(0.001, 0.1), min_size=2, max_size=2),
@@ -218,7 +218,7 @@ def test_without_a_last_fit_a_failure_leaves_the_prior() -> None:
         assert fit(measured(TRUE, 4), found).converged  # and the next fit starts afresh
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 1000), count=st.integers(1, 12), most=st.integers(1, 8))
 def test_few_and_noisy_steps_still_give_a_model_within_bounds(
     seed: int, count: int, most: int

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from headway.core.policy import POLICIES, Policy, make
@@ -16,9 +16,7 @@ from headway.core.types import Decision, JobView, Snapshot
 from headway.testing.snapshots import episode, job, needy, nodes, random_job, scarce, snapshot
 
 SEEDS = st.integers(0, 2**32 - 1)
-SLOW = settings(
-    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)  # an example is twelve rounds
+SLOW = settings(max_examples=12)  # an example is twelve rounds
 
 
 def asking(name: str = "a", *, cpus: float = 0.0, memory_gb: float = 0.0) -> JobView:

@@ -106,7 +106,7 @@ def test_the_utility_of_one_job_falls_as_the_cluster_grows(
     assert asked.utility(1 + more) <= asked.utility(more) * 1.001
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(less=st.floats(10, 1e5), growth=st.floats(1, 100), count=st.integers(1, 16))
 def test_it_grows_with_the_noise_scale(less: float, growth: float, count: int) -> None:
     """The reason to add nodes during a training: a larger batch is worth more by then."""

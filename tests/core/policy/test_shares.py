@@ -138,7 +138,7 @@ def test_linear_speedups_are_shared_in_proportion_to_weights(
     assert slope == pytest.approx(np.full(len(share), slope[0]))
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 2**32 - 1),
     factor=st.floats(1.1, 20),

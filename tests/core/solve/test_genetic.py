@@ -31,7 +31,7 @@ def found(of: Problem, *, generations: int = 10, start: Found | None = None) -> 
     return search(of, before, rng, population=20, generations=generations)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_what_is_found_is_a_placement_and_never_better_than_the_bound(seed: int) -> None:
     instance = problem(seed)
@@ -45,7 +45,7 @@ def test_what_is_found_is_a_placement_and_never_better_than_the_bound(seed: int)
     assert answer.gap == np.inf  # it proves nothing
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_more_generations_and_a_warm_start_are_never_worse(seed: int) -> None:
     instance = problem(seed)

@@ -102,7 +102,7 @@ def test_the_tiny_instances_are_not_all_easy() -> None:
     assert sum(spans) >= 5
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 2**32 - 1), exact=st.booleans())
 def test_every_plan_is_a_placement_within_its_bound(seed: int, exact: bool) -> None:
     problem = larger(seed)
@@ -115,7 +115,7 @@ def test_every_plan_is_a_placement_within_its_bound(seed: int, exact: bool) -> N
     assert plan.objective == pytest.approx(problem.cost(plan.alloc).sum())
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_a_plan_costs_no_more_than_to_move_nobody(seed: int) -> None:
     problem = larger(seed)
@@ -126,7 +126,7 @@ def test_a_plan_costs_no_more_than_to_move_nobody(seed: int) -> None:
             assert plan.objective <= problem.cost(stay).sum() + 1e-9
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_a_job_with_no_other_option_keeps_exactly_what_it_holds(seed: int) -> None:
     problem = larger(seed)
@@ -144,7 +144,7 @@ def test_a_job_with_no_other_option_keeps_exactly_what_it_holds(seed: int) -> No
         assert (plan.alloc[pinned] == problem.held[pinned]).all()
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 2**32 - 1), exact=st.booleans(), wider=st.booleans())
 def test_more_gpus_never_raise_the_bound(seed: int, exact: bool, wider: bool) -> None:
     """A wider node, or one more: whatever was possible still is."""
@@ -169,7 +169,7 @@ def test_more_gpus_never_raise_the_bound(seed: int, exact: bool, wider: bool) ->
     assert after <= before + tolerance(before) or np.isinf(before)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_another_order_of_jobs_and_nodes_changes_nothing_but_names(seed: int) -> None:
     problem, rng = provable(seed), np.random.default_rng(seed)

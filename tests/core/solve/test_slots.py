@@ -5,7 +5,7 @@ from math import inf
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.core.solve.outcome import Status
@@ -76,7 +76,6 @@ def least_cost(there: Bins, options: Options, nothing: np.ndarray) -> float:
     return least
 
 
-@settings(deadline=None)
 @given(seed=SEEDS)
 def test_a_choice_is_the_best_that_can_be_arranged(seed: int) -> None:
     """So the sums are exact: they forbid no arrangement and allow nothing else."""
@@ -90,7 +89,6 @@ def test_a_choice_is_the_best_that_can_be_arranged(seed: int) -> None:
     assert chosen.outcome.objective == pytest.approx(least_cost(there, options, nothing), abs=1e-6)
 
 
-@settings(deadline=None)
 @given(seed=SEEDS)
 def test_whatever_is_chosen_is_arranged_wherever_things_lay(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -118,7 +116,6 @@ def test_whatever_is_chosen_is_arranged_wherever_things_lay(seed: int) -> None:
     assert not pieces[unnamed].any()
 
 
-@settings(deadline=None)
 @given(seed=SEEDS)
 def test_what_lies_well_stays(seed: int) -> None:
     rng = np.random.default_rng(seed)

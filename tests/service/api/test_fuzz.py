@@ -61,7 +61,6 @@ def test_no_request_makes_the_service_stumble(
 
     @settings(
         max_examples=EXAMPLES,
-        deadline=None,
         derandomize=True,
         database=None,
         phases=[Phase.generate],
