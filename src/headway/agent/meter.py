@@ -16,7 +16,7 @@ from headway.agent.timing import History, Shape, Stopwatch
 
 MOST_STEPS = 256  # between two exchanges
 MEASURE_SHARE = 0.005  # of the time that measuring the noise scale may take
-EARLY_SHARE = 0.05  # while there is little to go by
+EARLY_SHARE = 0.05  # while there is little to go by; it fades as that grows
 # of a step, which another start of forward and backward costs: a difference of two noisy times may
 # say less than nothing, and every other step would be halved. Of a larger batch less, by the root
 # of its growth: what the start costs remains, the rest of the step grows
@@ -208,11 +208,12 @@ class Meter:
         that no step is in two pairs, which would not be independent."""
         if not self.step_s or self._cost_s is None:
             return _APART_AT_FIRST
-        early = self.noise.pairs < _LITTLE
-        share, most = (EARLY_SHARE, _MOST_APART_EARLY) if early else (MEASURE_SHARE, _MOST_APART)
+        known = max(self.noise.taken / _LITTLE, 1.0)
+        share = max(EARLY_SHARE / known, MEASURE_SHARE)
+        most = min(_MOST_APART_EARLY * known, _MOST_APART)
         least = LEAST_OF_HALVING * sqrt(self._initial / max(self._whole, self._initial))
         cost_s = max(self._cost_s, least * self.step_s if self._halving else 0.0)
-        apart = min(max(ceil(cost_s / (share * self.step_s)), 2), most)
+        apart = int(min(max(ceil(cost_s / (share * self.step_s)), 2), most))
         wanted = 1 << (apart - 1).bit_length()
         if wanted < self.every < 4 * wanted:  # costs are noisy: down for a good reason, up at once
             return self.every
