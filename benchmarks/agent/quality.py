@@ -46,8 +46,8 @@ near the ceiling is a matter of luck: it is called reached where the monotone cu
 accuracies of all epochs best (isotonic regression) crosses it, on both tasks and at every batch
 size. Beside both what φ was, counted out from the gradient of every sample five times an epoch:
 that, and not the implied one, is what the agent estimates. The measured one tends to lie below it,
-for |G|² is taken a standard error above its average; the implied one holds whatever else a larger
-batch changes until the target, such as how much a high rate shakes the metric.
+for |G|² is taken half a standard error above its average; the implied one holds whatever else a
+larger batch changes until the target, such as how much a high rate shakes the metric.
 """
 
 

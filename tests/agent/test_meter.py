@@ -321,6 +321,18 @@ def test_at_first_it_is_done_often_enough_to_have_an_estimate_soon() -> None:
     assert meter.wanted_every() == 8
 
 
+def test_what_measuring_may_take_fades_as_more_is_known() -> None:
+    """It fell from a twentieth of the time to a two-hundredth at one moment: thirty pairs in the
+    first two epochs of a short training, and ten in the other twenty-eight."""
+    meter = made("differences")
+    meter.step_s, meter._cost_s = 1.0, 0.4
+    apart = []
+    for taken in (1, 16, 32, 64, 128, 256, 10_000):
+        meter.noise.taken, meter.every = taken, 2
+        apart.append(meter.wanted_every())
+    assert apart == [8, 8, 16, 32, 64, 128, 128]
+
+
 def test_it_goes_on_from_its_saved_state() -> None:
     meter, again = made(), made()
     net, optimizer = watched(meter, "adam")

@@ -10,13 +10,15 @@ from hypothesis import strategies as st
 from headway.agent.noise import TRUSTED_GROWTH, NoiseScale, Pair
 
 
-def planted(phi: float, *, pairs: int, small: int, big: int, seed: int = 0) -> NoiseScale:
-    """Gradients of 2,000 parameters with |G| = 1 and tr Sigma = phi, seen in batches."""
+def planted(
+    phi: float, *, pairs: int, small: int, big: int, seed: int = 0, parameters: int = 2000
+) -> NoiseScale:
+    """Gradients with |G| = 1 and tr Sigma = phi, seen in batches."""
     rng = np.random.default_rng(seed)
-    true = np.full(2000, 2000**-0.5)
+    true = np.full(parameters, parameters**-0.5)
     noise = NoiseScale(horizon_examples=1e6)
     for _ in range(pairs):
-        parts = rng.normal(true, np.sqrt(phi / 2000 / small), size=(big // small, 2000))
+        parts = rng.normal(true, np.sqrt(phi / parameters / small), size=(big // small, parameters))
         small_squared = float((parts**2).sum(1).mean())
         big_squared = float((parts.mean(0) ** 2).sum())
         noise.add(
@@ -43,6 +45,16 @@ def test_the_error_is_about_the_spread_of_repeated_estimates() -> None:
     spread = np.std([noise.estimate() for noise in repeated])
     stated = np.median([noise.error() for noise in repeated])
     assert 0.5 * spread < stated < 2 * spread
+
+
+def test_few_pairs_give_too_little_rather_than_too_much_but_not_half() -> None:
+    """|G|^2 was taken a whole standard error above its average. That kept a small network's phi at
+    two thirds of what it was, counted out from every sample; no margin at all gives up to 1e18."""
+    few = [planted(100.0, pairs=16, small=16, big=32, seed=s, parameters=20) for s in range(200)]
+    estimates = [phi for phi in (noise.estimate() for noise in few) if phi]
+    assert len(estimates) == len(few)
+    assert 80 < np.exp(np.mean(np.log(estimates))) < 100
+    assert np.quantile(estimates, 0.75) < 150
 
 
 def test_a_few_pairs_are_no_estimate() -> None:
@@ -95,6 +107,26 @@ def test_large_batches_that_are_rarely_measured_still_give_an_estimate() -> None
     for _ in range(40):
         noise.add(Pair(small_squared=2.0, small_size=16, big_squared=1.0, big_size=64), 10_000)
     assert noise.estimate() == pytest.approx(32.0)
+
+
+def test_pairs_far_apart_are_not_outvoted_by_many_of_long_ago() -> None:
+    """Thirty pairs of the first two epochs counted as much each as those 128 steps apart that came
+    after them: phi was that of the start until the end of a short training."""
+    noise = NoiseScale(horizon_examples=128.0)
+    for phi, pairs, examples in ((10.0, 30, 4), (100.0, 10, 128)):
+        for _ in range(pairs):
+            noise.add(
+                Pair(
+                    small_squared=1.0 + phi / 16,
+                    small_size=16,
+                    big_squared=1.0 + phi / 32,
+                    big_size=32,
+                ),
+                examples,
+            )
+    estimate = noise.estimate()
+    assert estimate is not None
+    assert 60 < estimate < 100
 
 
 def test_it_goes_on_from_its_saved_state() -> None:
