@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.results.published import WORKLOADS, jobload
+from benchmarks.results.published import REALISTIC_S, WORKLOADS, jobload
 
 MEANS = {  # average JCT, p99 and makespan, each the mean of the five workloads
     ("pollux", "0.5"): (1_710, 17_692, 42_148),
@@ -23,3 +23,9 @@ def test_means_of_the_published_runs(shared_data: Path, policy: str, load: str) 
     assert [round(sum(column) / len(column)) for column in columns] == pytest.approx(
         MEANS[policy, load], abs=1
     )
+
+
+def test_realistic_jobs_are_compared_with_the_published_runs_of_pollux(shared_data: Path) -> None:
+    runs = {each: jobload(shared_data / "pollux", "pollux", each) for each in WORKLOADS}
+    published = {each: run.avg_jct_s for each, run in runs.items()}
+    assert REALISTIC_S["pollux"] == pytest.approx(published, abs=0.1)

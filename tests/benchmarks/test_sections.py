@@ -118,6 +118,9 @@ def test_shorter_with_realistic_jobs() -> None:
     assert figures["than optimus, mean"].measured == 0.75
     assert figures["than optimus, mean"].verdict == "met"
     assert figures["than tiresias, mean"].verdict == "**not met**"
+    simulated = figures["than optimus, mean, against the authors' simulator"]
+    assert simulated.published == pytest.approx(1 - 2446.1 / 6685.3)
+    assert simulated.verdict == "met"
 
 
 def test_what_exploring_costs_is_told_by_application() -> None:
