@@ -75,7 +75,7 @@ class Pollux:
 
     To the power mean who waits is all one, so without more the same jobs may wait for ever. Hence
     they take turns (``urgency``): a job yields once it has doubled its GPU time. 160 jobs on 16
-    GPUs: average JCT 14,109 s and rho up to 46 without, 12,766 s and 3.6 with (docs/design/0022).
+    GPUs: average JCT 14,109 s and rho up to 46 without, 12,859 s and 3.6 with (docs/design/0022).
     """
 
     p: float = -1.0
