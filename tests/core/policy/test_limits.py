@@ -15,6 +15,7 @@ from headway.core.policy.limits import (
     realloc_factor,
     restart_delays_s,
     scale_out_cap,
+    urgency,
 )
 from headway.testing.snapshots import bounds, job, report
 
@@ -67,6 +68,20 @@ def test_realloc_factor_is_the_share_of_time_not_spent_restarting() -> None:
 def test_realloc_factor_is_a_share(age: float, restarts: int, delay: float) -> None:
     (factor,) = realloc_factor([age], [restarts], [delay])
     assert 0.0 <= factor <= 1.0
+
+
+def test_urgency_goes_down_a_step_a_turn_of_which_each_is_twice_as_long() -> None:
+    steps = urgency([0, 299, 300, 899, 900, 2_099, 2_100], 300.0)
+    assert ((1.5 - steps) * 64).tolist() == [0, 0, 1, 1, 2, 2, 3]
+    assert urgency([0.0, 1e9], 0.0).tolist() == [1.0, 1.0]  # no turns
+
+
+@given(attained=st.lists(st.floats(0, 1e12), min_size=2, max_size=2), turn=st.floats(1e-3, 1e12))
+def test_urgency_never_rises_and_waiting_never_gets_cheaper(
+    attained: list[float], turn: float
+) -> None:
+    more, less = urgency(sorted(attained), turn)
+    assert 1.5 >= more >= less >= 1.0
 
 
 def test_the_measured_delay_is_used_where_there_is_one() -> None:

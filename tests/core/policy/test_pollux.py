@@ -168,6 +168,48 @@ def test_where_jobs_outnumber_gpus_as_many_run_as_can() -> None:
     assert sum(reason.code is ReasonCode.WAITING for reason in decision.reasons) == 3
 
 
+def test_who_had_a_turn_yields_to_who_waits_and_no_sooner() -> None:
+    def after(attained_gpu_s: float, turn_gpu_s: float = 300.0) -> dict[str, int]:
+        jobs = [running(job(n), {"n0": 1}, attained_gpu_s=attained_gpu_s) for n in "ab"]
+        return held(decide(Pollux(turn_gpu_s=turn_gpu_s), snapshot(nodes(2), *jobs, job("c"))))
+
+    assert after(240.0) == {"a": 1, "b": 1}
+    assert after(300.0)["c"] == 1
+    assert after(300.0, turn_gpu_s=0.0) == after(300.0, turn_gpu_s=600.0) == {"a": 1, "b": 1}
+
+
+@pytest.mark.parametrize(("of_a", "of_b"), [(1_200.0, 600.0), (600.0, 1_200.0)])
+def test_turns_are_also_taken_where_gpus_would_do_but_places_do_not(
+    of_a: float, of_b: float
+) -> None:
+    """Of three jobs of five GPUs two fit four nodes of four, since no node has two that span."""
+    rigid = bounds(least=5, most=5)
+    jobs = [
+        running(job("a", gpus=rigid), {"n0": 4, "n1": 1}, attained_gpu_s=of_a),
+        running(job("b", gpus=rigid), {"n2": 4, "n3": 1}, attained_gpu_s=of_b),
+    ]
+    decision = decide(Pollux(), snapshot(nodes(4, 4, 4, 4), *jobs, job("c", gpus=rigid)))
+    assert held(decision) == {"c": 5, "b" if of_a > of_b else "a": 5}
+
+
+def test_where_jobs_outnumber_gpus_none_waits_for_ever_nor_do_they_yield_all_the_time() -> None:
+    """Without turns three of five never ran: to the power mean who waits is all one."""
+    views, stops = {name: job(name) for name in "abcde"}, 0
+    for index in range(120):
+        decision = decide(Pollux(kinds=False), snapshot(nodes(2), *views.values()))
+        for name, view in views.items():
+            now = decision.of(JobId(name))
+            stops += view.allocation.gpus > now.gpus
+            had_gpu_s = view.attained_gpu_s + 60.0 * now.gpus
+            views[name] = replace(view, allocation=now, attained_gpu_s=had_gpu_s, report=report())
+        if index in (14, 119):  # after a turn of five rounds each, and at the end
+            assert min(view.attained_gpu_s for view in views.values()) >= 300.0
+    had = [view.attained_gpu_s for view in views.values()]
+    assert sum(had) == 120 * 2 * 60.0
+    assert max(had) <= 2 * min(had) + 300.0
+    assert stops <= 4 * len(views)  # turns of 5, 10, 20 rounds and a part of one
+
+
 def test_a_decision_tells_the_work_it_took() -> None:
     decision = decide(Pollux(), snapshot(nodes(4, 4), veteran("a"), veteran("b")))
     assert decision.gap is not None
@@ -251,7 +293,8 @@ def test_an_unknown_search_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("setting", "value"), [("p", 1e9), ("p", -1e9), ("eps", 0), ("margin", -0.1), ("spread", 2)]
+    ("setting", "value"),
+    [("p", 1e9), ("p", -1e9), ("eps", 0), ("margin", -0.1), ("spread", 2), ("turn_gpu_s", -1)],
 )
 def test_a_setting_beyond_sense_is_refused(setting: str, value: float) -> None:
     """With p = 1e9 two jobs of three never ran."""

@@ -183,19 +183,6 @@ def test_a_part_that_is_lost_in_rounding_still_counts_in_the_bound(
     assert outcome.bound == -inf if lost == 1 else root <= outcome.bound <= best + 1e-9
 
 
-def test_where_the_first_relaxation_is_not_worth_going_on_from_nothing_else_is_looked_at() -> None:
-    seen = []
-
-    def refuse(x: FloatArray) -> bool:
-        seen.append(x)
-        return False
-
-    outcome = solve_branching(knapsacks(4, 9), go_on=refuse)
-    assert outcome.status is Status.BUDGET_SPENT
-    assert outcome.branch_nodes == len(seen) == 1
-    assert outcome.bound == pytest.approx(float(knapsacks(4, 9).cost @ seen[0]))
-
-
 def test_what_has_no_point_is_infeasible() -> None:
     outcome = solve_branching(knapsacks(0, 5, least=100.0))
     assert outcome.status is Status.INFEASIBLE

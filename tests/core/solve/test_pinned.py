@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 
 from headway.core.solve import pinned
 from headway.core.solve.beside import Beside
-from headway.core.solve.outcome import Budget, Outcome, Status
+from headway.core.solve.outcome import Budget, Status
 from headway.core.solve.pinned import Plan, solve
 from headway.core.solve.problem import Problem
 from headway.core.types import Int64, IntArray
@@ -235,7 +234,7 @@ def test_spanning_jobs_share_no_node_so_three_of_five_gpus_do_not_fit_four_nodes
     problem = three_times_five_gpus_on_four_nodes_of_four()
     exact, rounded = solve(problem), solve(problem, exact_up_to_gpus=0)
     assert exact.objective == 12.0  # two run
-    assert exact.gap == 0.0
+    assert exact.gap == pytest.approx(0.0, abs=1e-12)
     assert rounded.objective == 12.0
     assert rounded.bound == pytest.approx(3.0)  # the aggregated count sees no obstacle
     assert rounded.gap == pytest.approx(0.75)
@@ -249,31 +248,28 @@ def test_between_racks_the_bound_counts_holes_and_knows_that_only_two_of_five_fi
     assert rounded.bound == pytest.approx(12.0)
 
 
-def test_only_where_somebody_may_have_to_wait_the_mixed_integer_solver_decides(
+def test_also_where_somebody_must_wait_the_mixed_integer_solver_is_not_asked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The optimum lets the same jobs wait for ever; what that solver stops at lets others in."""
-    asked: list[str] = []
-    for name in ("solve_mixed", "solve_branching"):
-        solver = getattr(pinned, name)
-
-        def counted(*args: Any, name: str = name, solver: Any = solver, **options: Any) -> Outcome:
-            asked.append(name)
-            outcome: Outcome = solver(*args, **options)
-            return outcome
-
-        monkeypatch.setattr(pinned, name, counted)
+    """It stops anywhere within the gap, so who waited was chance, and churn: 990 restarts of 160
+    jobs on 16 GPUs that take turns, instead of 337.
+    """
+    monkeypatch.delattr(pinned, "solve_mixed")
     three = three_times_five_gpus_on_four_nodes_of_four()
-    for jobs, who, served in (
-        (2, ["solve_branching"], 2),
-        (3, ["solve_branching", "solve_mixed"], 2),  # there is room, but not for all
-        (17, ["solve_mixed"], 2),
-    ):
-        asked.clear()
+    for jobs in (2, 3, 17):  # room for all; there is room, but not for all; more jobs than GPUs
         plan = solve(only(three, np.arange(jobs) % 3))
         assert plan.alloc is not None
-        assert plan.alloc.any(axis=1).sum() == served
-        assert asked == who
+        assert plan.alloc.any(axis=1).sum() == 2
+        assert plan.gap <= 1e-6
+
+
+def test_of_those_who_cannot_all_hold_something_the_cheapest_wait() -> None:
+    """By however little: the gap that was asked for is of the sum of all who wait."""
+    many = only(three_times_five_gpus_on_four_nodes_of_four(), np.arange(40) % 3)
+    dear = np.where(np.arange(40) % 19 == 7, 10.001, 10.0)  # two, who so far hold nothing
+    plan = solve(replace(many, cost_none=dear))
+    assert plan.alloc is not None
+    assert np.flatnonzero(plan.alloc.any(axis=1)).tolist() == [7, 26]
 
 
 def test_a_plan_within_the_gap_that_was_asked_for_is_optimal() -> None:

@@ -68,13 +68,3 @@ def test_the_aggregated_form_says_nothing_of_pieces() -> None:
     outcome = solve_linear(model.program)
     assert outcome.x is not None
     assert model.choice(outcome.x).pieces is None
-
-
-def test_two_halves_of_options_serve_a_job_and_one_does_not() -> None:
-    model = build(identical_jobs(3), exact=True)
-    x = np.zeros(len(model.program.cost))
-    of_first, of_second = (np.flatnonzero(model.options.job == job) for job in (0, 1))
-    x[of_first[:2]], x[of_second[0]] = 0.5, 1.0
-    assert model.serves_all(x)
-    x[of_first[1]] = 0.0
-    assert not model.serves_all(x)

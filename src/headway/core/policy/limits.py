@@ -10,6 +10,7 @@ from headway.core.types import BoolArray, Float64, FloatArray, Int64, IntArray, 
 
 ASSUMED_RESTART_S = 30.0  # until a job's restart was measured
 MOST_S = 1e12  # of a setting in seconds or GPU-seconds
+_MOST_STEPS = 32  # of urgency; the last is beyond any training
 LEAST_QUANTUM = 1e-3  # GPU-seconds; a sum over a smaller one would be infinite
 
 
@@ -70,6 +71,21 @@ def realloc_factor(
     with np.errstate(invalid="ignore", divide="ignore"):
         factor = np.where(age + delta > 0, (age - number * delta) / (age + delta), 1.0)
     return np.asarray(np.clip(factor, 0.0, 1.0))
+
+
+def urgency(attained_gpu_s: ArrayLike, turn_gpu_s: float) -> Float64[FloatArray, " jobs"]:
+    """What each job's waiting counts for where somebody must: 1.5 for a new one, 1 at the least.
+
+    Least attained service in steps, as Tiresias (section 3.2) has it in two: a step down once a job
+    has had its first turn, and from then on about each time that it has doubled its GPU time. So a
+    job yields a few times in its life only, and who waits gets a turn as soon as others have had
+    twice as much. ``turn_gpu_s``: GPU time of the first turn; 0: there are no turns.
+    """
+    attained = np.asarray(attained_gpu_s, np.float64)
+    if turn_gpu_s == 0:
+        return np.ones(attained.shape)
+    steps = np.minimum(np.floor(np.log2(1.0 + attained / turn_gpu_s)), _MOST_STEPS)
+    return np.asarray(1.0 + (_MOST_STEPS - steps) / (2 * _MOST_STEPS))
 
 
 def restart_delays_s(

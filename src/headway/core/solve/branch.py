@@ -4,7 +4,6 @@ Each relaxation is solved from the basis of the one before, which takes a few si
 a dozen of them take less than the cuts and heuristics of a mixed-integer solver.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from math import inf
@@ -27,20 +26,17 @@ def solve_branching(
     program: Program,
     *,
     first: int = 0,
-    go_on: Callable[[Columns], bool] = lambda _: True,
     rel_gap: float = 1e-4,
     budget: Budget = DEFAULT_BUDGET,
 ) -> Outcome:
     """Minimise with the integer columns integer, to a relative gap or until the budget is spent.
 
     The first columns, so many, are decided before all others. The budget is spent after 120
-    relaxations in any case, and after the first if ``go_on`` says no to its optimum.
+    relaxations in any case.
     """
     search = _Search(program, first, rel_gap, Relaxation(program, budget))
     most = budget.nodes(_MOST_NODES)
     status = search.look(program.lower, program.upper)
-    if search.open and not go_on(search.open[0].x):
-        most = 0
     while status is Status.OPTIMAL and search.least_open() < search.worthless():
         status = search.split() if search.looked < most else Status.BUDGET_SPENT
     return search.outcome(status)

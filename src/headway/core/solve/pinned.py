@@ -91,27 +91,22 @@ def _by_patterns(problem: Problem, rel_gap: float, budget: Budget, exact_up_to_g
 
 
 def _exact(problem: Problem, model: Model, rel_gap: float, budget: Budget) -> Plan:
-    """By branch and bound where nobody goes without GPUs, else by the mixed-integer solver.
+    """By branch and bound, and by the mixed-integer solver where that gives up.
 
     Of the 967 programs of workload-6 on 64 GPUs under ``pollux`` the first relaxation settles four
     in five; the others need 15 of them on average and take a quarter of what that solver does.
-    Not where somebody goes without: the very best plan would let the same ones wait for ever, since
-    whoever makes room costs as much and a restart more. The solver stops within the gap, so by and
-    by others get their turn (160 jobs on 16 GPUs under ``pollux``: 14,109 s on average and rho up
-    to 46; with the best plan each time 16,881 s and 227). Whom the first relaxation leaves without,
-    even in part, nearly always does go without.
+    Who waits when not all can hold something is for the costs to say: of equal ones the optimum
+    lets the same wait for ever (docs/design/0022).
     """
-    if len(problem.held) <= int(problem.capacity.sum()):  # else somebody must
-        outcome = solve_branching(
-            model.program,
-            first=len(model.options.job),
-            go_on=model.serves_all,
-            rel_gap=rel_gap * _BRANCHED,
-            budget=budget,
-        )
-        found = outcome.x is not None and outcome.gap <= rel_gap
-        plan = _plan(problem, model, outcome) if found else None
-        if plan is not None and plan.alloc is not None and plan.alloc.any(axis=1).all():
+    outcome = solve_branching(
+        model.program,
+        first=len(model.options.job),
+        rel_gap=rel_gap * _BRANCHED,
+        budget=budget,
+    )
+    if outcome.x is not None and outcome.gap <= rel_gap:
+        plan = _plan(problem, model, outcome)
+        if plan.alloc is not None:
             return replace(plan, status=Status.OPTIMAL)  # the gap that was asked for is wider
     return _plan(problem, model, solve_mixed(model.program, rel_gap=rel_gap, budget=budget))
 

@@ -21,8 +21,6 @@ from headway.core.solve.spanning import Pieces, add_counted, add_exact
 from headway.core.solve.sums import add_sums
 from headway.core.types import Float64, FloatArray, Int64, IntArray
 
-_ROUNDING = 1e-6  # of a solver, in the sum of what a job holds
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
@@ -59,12 +57,6 @@ class Model:
             ),
             pieces=None if self.pieces is None else self.pieces.counts(x, self.jobs),
         )
-
-    def serves_all(self, x: Float64[FloatArray, " columns"]) -> bool:
-        """Whether every job holds something; of options in parts, parts that make a whole one."""
-        job = self.options.job
-        parts = np.bincount(job, x[: len(job)], minlength=self.jobs)
-        return bool((parts > 1 - _ROUNDING).all())
 
     def reduced(self, outcome: Outcome) -> Reduced:
         """Reduced costs of the options and of holding nothing."""
