@@ -15,6 +15,14 @@ def shown(name: str = "net-1", *, gpus: int = 8) -> JobView:
     return running(job(name), {"n0": gpus})
 
 
+def slower(view: JobView) -> JobView:
+    """Its steps take another time than those of others."""
+    assert view.report is not None
+    fit = view.report.throughput
+    fit = replace(fit, beta_grad_s=10 * fit.beta_grad_s)
+    return replace(view, report=replace(view.report, throughput=fit))
+
+
 class TestKind:
     def test_a_number_at_the_end_makes_no_other_kind(self) -> None:
         assert Kind.of(job("net-1")) == Kind.of(job("net-22")) == Kind.of(job("net"))
@@ -62,11 +70,23 @@ class TestLent:
         assert Kinds().updated([shown(gpus=8)]).lent(own) is own
 
     def test_a_job_whose_steps_take_another_time_is_not_of_the_kind(self) -> None:
-        own = shown("net-2", gpus=2)
-        assert own.report is not None
-        slower = replace(own.report.throughput, beta_grad_s=10 * own.report.throughput.beta_grad_s)
-        slow = replace(own, report=replace(own.report, throughput=slower))
-        assert Kinds().updated([shown()]).lent(slow) is slow
+        slow = slower(shown("net-2", gpus=2))
+        assert Kinds().updated([shown(), slow]).lent(slow) is slow
+
+    def test_one_that_once_was_not_is_not_on_another_size_either(self) -> None:
+        """A YOLO that agreed on 2 GPUs and not on 4 was moved to and fro each round, 85 times."""
+        slow, agrees = slower(shown("net-2", gpus=4)), shown("net-2", gpus=2)
+        agrees = replace(agrees, max_gpus_held=4)
+        assert Kinds().updated([shown(), agrees]).lent(agrees) is not agrees
+        kinds = Kinds().updated([shown(), slow]).updated([agrees])
+        assert kinds.lent(agrees) is agrees
+        assert kinds.updated([]).apart == {}
+
+    def test_it_is_looked_at_again_when_its_kind_has_shown_more(self) -> None:
+        agrees = shown("net-2", gpus=2)
+        kinds = Kinds().updated([shown(), slower(agrees)])
+        kinds = kinds.updated([shown("net-3", gpus=16), agrees])
+        assert kinds.lent(agrees) is not agrees
 
     def test_a_job_that_agrees_is_lent_the_fit_of_more_gpus(self) -> None:
         wide = shown()

@@ -66,8 +66,8 @@ class Headway:
     q: float = 2.0
     b: float = 0.9
     near: float = 0.75  # power of E over what is left, where more GPUs are needed than there
-    near_calm: float = 0.2  # the same where none has come or ended for long
-    makespan: float = 0.3  # what a percent of it counts over one of the average completion time
+    near_calm: float = 0.35  # the same where none has come or ended for long
+    makespan: float = 0.35  # what a percent of it counts over one of the average completion time
     lookahead_s: float = 600.0
     most_lookahead_s: float = 3_600.0
     calm: float = 0.5  # look-ahead over the time since a job last came or ended

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from headway.core.ids import JobId
 from headway.core.model.throughput import stack, step_time_s
 from headway.core.types import BatchContract, JobReport, JobView, Snapshot
 
@@ -48,6 +49,7 @@ class Kinds:
 
     shown: Mapping[Kind, Shown] = field(default_factory=dict)
     beyond: Mapping[Kind, float] = field(default_factory=dict)  # progress over declared, above 1
+    apart: Mapping[JobId, int] = field(default_factory=dict)  # GPUs of the job that it was not like
 
     def updated(self, jobs: Sequence[JobView]) -> "Kinds":
         """With what these jobs report."""
@@ -64,7 +66,23 @@ class Kinds:
                 shown.pop(kind, None)  # so that the latest are the last
                 shown[kind] = Shown(job.max_gpus_held, job.report)
         kept = dict(list(shown.items())[-MOST_KINDS:])
-        return Kinds(kept, {kind: ratio for kind, ratio in beyond.items() if kind in kept})
+        told = {kind: ratio for kind, ratio in beyond.items() if kind in kept}
+        return Kinds(kept, told, self._apart(jobs, kept))
+
+    def _apart(self, jobs: Sequence[JobView], shown: Mapping[Kind, Shown]) -> dict[JobId, int]:
+        """The jobs that are not of their kind, until it shows more GPUs.
+
+        Judged anew on each size, a YOLO that agreed with its kind on 2 GPUs and not on 4 was moved
+        to and fro each round, 85 times.
+        """
+        apart: dict[JobId, int] = {}
+        for job in jobs:
+            like, known = _lender(shown, job), job.spec.job_id
+            if like is None:
+                continue
+            if self.apart.get(known, 0) >= like.gpus or not _alike(job, like.report):
+                apart[known] = like.gpus
+        return apart
 
     def learned(self, snapshot: Snapshot) -> tuple["Kinds", Snapshot]:
         """With what a snapshot's jobs report; and the snapshot, each job with what it is lent."""
@@ -79,12 +97,11 @@ class Kinds:
         """A job with the speed that its kind has shown on more GPUs than it ever held itself.
 
         It may then hold as many as those at once: the scale-out cap is against what is unknown. A
-        job whose own steps take another time is not of the kind, whatever it is called.
+        job whose own steps took another time is not of the kind, whatever it is called.
         """
-        like = self.shown.get(Kind.of(job))
-        if job.spec.adaptation is not None or like is None or like.gpus <= job.max_gpus_held:
+        like, own = _lender(self.shown, job), job.report
+        if like is None or job.spec.job_id in self.apart:
             return job
-        own = job.report
         if own is None:
             report = replace(
                 like.report,
@@ -97,20 +114,26 @@ class Kinds:
                 eta_s=None,
                 total_examples=None,
             )
-        elif _alike(own, like.report, job):
+        else:
             report = replace(
                 own, throughput=like.report.throughput, grad_by_type=like.report.grad_by_type
             )
-        else:
-            return job
         most = max(job.max_gpus_held, (like.gpus + 1) // 2)
         return replace(job, report=report, max_gpus_held=most)
 
 
-def _alike(own: JobReport, like: JobReport, job: JobView) -> bool:
+def _lender(shown: Mapping[Kind, Shown], job: JobView) -> Shown | None:
+    """What a job's kind has shown on more GPUs than it ever held."""
+    like = shown.get(Kind.of(job))
+    if job.spec.adaptation is not None or like is None or like.gpus <= job.max_gpus_held:
+        return None
+    return like
+
+
+def _alike(job: JobView, like: JobReport) -> bool:
     """Whether both say nearly the same of a step on what the job holds; True where it waits."""
-    at = job.allocation.placement
-    if not at.gpus:
+    at, own = job.allocation.placement, job.report
+    if own is None or not at.gpus:
         return True
     each = step_time_s(
         stack([own.throughput, like.throughput]),
