@@ -43,13 +43,20 @@ class Shown(NamedTuple):
     report: JobReport
 
 
+class Unlike(NamedTuple):
+    """Where a job was found not to be like the one that its kind has shown."""
+
+    on_gpus: int
+    shown_gpus: int
+
+
 @dataclass(frozen=True, slots=True)
 class Kinds:
     """A value: ``updated`` with each snapshot's jobs it gives the next one."""
 
     shown: Mapping[Kind, Shown] = field(default_factory=dict)
     beyond: Mapping[Kind, float] = field(default_factory=dict)  # progress over declared, above 1
-    apart: Mapping[JobId, int] = field(default_factory=dict)  # GPUs of the job that it was not like
+    apart: Mapping[JobId, Unlike] = field(default_factory=dict)
 
     def updated(self, jobs: Sequence[JobView]) -> "Kinds":
         """With what these jobs report."""
@@ -69,19 +76,22 @@ class Kinds:
         told = {kind: ratio for kind, ratio in beyond.items() if kind in kept}
         return Kinds(kept, told, self._apart(jobs, kept))
 
-    def _apart(self, jobs: Sequence[JobView], shown: Mapping[Kind, Shown]) -> dict[JobId, int]:
-        """The jobs that are not of their kind, until it shows more GPUs.
+    def _apart(self, jobs: Sequence[JobView], shown: Mapping[Kind, Shown]) -> dict[JobId, Unlike]:
+        """The jobs that are not of their kind, until they agree on as many GPUs or it shows more.
 
         Judged anew on each size, a YOLO that agreed with its kind on 2 GPUs and not on 4 was moved
         to and fro each round, 85 times.
         """
-        apart: dict[JobId, int] = {}
+        apart: dict[JobId, Unlike] = {}
         for job in jobs:
             like, known = _lender(shown, job), job.spec.job_id
             if like is None:
                 continue
-            if self.apart.get(known, 0) >= like.gpus or not _alike(job, like.report):
-                apart[known] = like.gpus
+            on_gpus, before = job.allocation.placement.gpus, self.apart.get(known)
+            if before is not None and before.shown_gpus >= like.gpus and on_gpus < before.on_gpus:
+                apart[known] = before
+            elif not _alike(job, like.report):
+                apart[known] = Unlike(on_gpus, like.gpus)
         return apart
 
     def learned(self, snapshot: Snapshot) -> tuple["Kinds", Snapshot]:
