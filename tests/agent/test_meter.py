@@ -325,12 +325,16 @@ def test_what_measuring_may_take_fades_as_more_is_known() -> None:
     """It fell from a twentieth of the time to a two-hundredth at one moment: thirty pairs in the
     first two epochs of a short training, and ten in the other twenty-eight."""
     meter = made("differences")
-    meter.step_s, meter._cost_s = 1.0, 0.4
-    apart = []
-    for taken in (1, 16, 32, 64, 128, 256, 10_000):
-        meter.noise.taken, meter.every = taken, 2
-        apart.append(meter.wanted_every())
-    assert apart == [8, 8, 16, 32, 64, 128, 128]
+    meter.step_s = 1.0
+    for cost_s, apart in (
+        (0.2, [4, 4, 8, 16, 32, 64, 64]),  # the share of the time
+        (100.0, [8, 8, 16, 32, 64, 128, 128]),  # the most steps apart
+    ):
+        meter._cost_s, asked = cost_s, []
+        for taken in (1, 16, 32, 64, 128, 256, 10_000):
+            meter.noise.taken, meter.every = taken, 2
+            asked.append(meter.wanted_every())
+        assert asked == apart
 
 
 def test_it_goes_on_from_its_saved_state() -> None:

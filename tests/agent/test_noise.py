@@ -49,12 +49,13 @@ def test_the_error_is_about_the_spread_of_repeated_estimates() -> None:
 
 def test_few_pairs_give_too_little_rather_than_too_much_but_not_half() -> None:
     """|G|^2 was taken a whole standard error above its average. That kept a small network's phi at
-    two thirds of what it was, counted out from every sample; no margin at all gives up to 1e18."""
+    two thirds of what it was, counted out from every sample; no margin gives 1.1 of it here, and at
+    worst all that the cap lets through."""
     few = [planted(100.0, pairs=16, small=16, big=32, seed=s, parameters=20) for s in range(200)]
     estimates = [phi for phi in (noise.estimate() for noise in few) if phi]
     assert len(estimates) == len(few)
     assert 80 < np.exp(np.mean(np.log(estimates))) < 100
-    assert np.quantile(estimates, 0.75) < 150
+    assert max(estimates) < 1000
 
 
 def test_a_few_pairs_are_no_estimate() -> None:

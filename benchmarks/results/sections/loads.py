@@ -23,10 +23,11 @@ ASKED = {
     "makespan_s": ("makespan", 1.0),
 }
 ABOUT = """
-`pollux` as it stands by default: p = −1, exact placement, and jobs of a kind lend each other what
-they have shown (docs/design/0016, and 0009 for what that brings; `pollux.kinds=false` is without
-it, as in the paper). At load 1 (160 jobs in 8 hours) each workload is asked for itself; at the
-other loads the mean of the workloads is, and a table below has each.
+`pollux` as it stands by default: p = −1, exact placement, jobs of a kind lend each other what they
+have shown (docs/design/0016, and 0009 for what that brings), and where not all can run they take
+turns (0022); `pollux.kinds=false` and `pollux.turn_gpu_s=0` are without, as in the paper. At load 1
+(160 jobs in 8 hours) each workload is asked for itself; at the other loads the mean of the
+workloads is, and a table below has each.
 """
 
 

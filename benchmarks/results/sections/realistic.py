@@ -12,8 +12,8 @@ FOLDER = "workloads-realistic"
 SHORTER = {"optimus": 0.72, "tiresias": 0.73}  # published, on the testbed
 ABOUT = """
 GPU counts as in the trace and a batch of M₀ for each GPU. Shorter by: 1 − average JCT of `pollux`
-over that of the baseline. The published figures of the mean are of the testbed, whose jobs nobody
-else can run; the others are what the authors' own simulator gives on the same jobs.
+over that of the baseline. The published figure of the last row of each baseline is of the testbed,
+which nobody else can repeat; all others are what the authors' own simulator gives on the same jobs.
 """
 
 

@@ -77,11 +77,11 @@ def test_urgency_goes_down_a_step_a_turn_of_which_each_is_twice_as_long() -> Non
 
 
 @given(attained=st.lists(st.floats(0, 1e12), min_size=2, max_size=2), turn=st.floats(1e-3, 1e12))
-def test_urgency_never_rises_and_waiting_never_gets_cheaper(
+def test_urgency_falls_with_what_was_attained_and_stays_within_its_bounds(
     attained: list[float], turn: float
 ) -> None:
-    more, less = urgency(sorted(attained), turn)
-    assert 1.5 >= more >= less >= 1.0
+    of_less, of_more = urgency(sorted(attained), turn)
+    assert 1.5 >= of_less >= of_more >= 1.0
 
 
 def test_the_measured_delay_is_used_where_there_is_one() -> None:

@@ -1,6 +1,7 @@
 """Pollux on instances with known answers, and its rules as laws."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from headway.core.ids import JobId
 from headway.core.policy import make
 from headway.core.policy.limits import scale_out_cap
 from headway.core.policy.pollux import Pollux
+from headway.core.solve.pinned import Plan, solve
+from headway.core.solve.problem import Problem
 from headway.core.types import Decision, JobView, ReasonCode
 from headway.testing.policies import SEEDS, PolicyContract
 from headway.testing.snapshots import (
@@ -192,22 +195,61 @@ def test_turns_are_also_taken_where_gpus_would_do_but_places_do_not(
     assert held(decision) == {"c": 5, "b" if of_a > of_b else "a": 5}
 
 
-def test_where_jobs_outnumber_gpus_none_waits_for_ever_nor_do_they_yield_all_the_time() -> None:
-    """Without turns three of five never ran: to the power mean who waits is all one."""
-    views, stops = {name: job(name) for name in "abcde"}, 0
-    for index in range(120):
-        decision = decide(Pollux(kinds=False), snapshot(nodes(2), *views.values()))
+def taken(policy: Pollux, *jobs: JobView, rounds: int) -> tuple[list[float], int]:
+    """GPU-seconds of each job after so many rounds of a minute on two GPUs, and all the stops."""
+    views, stops = {view.spec.job_id: view for view in jobs}, 0
+    for _ in range(rounds):
+        decision = decide(policy, snapshot(nodes(2), *views.values()))
         for name, view in views.items():
-            now = decision.of(JobId(name))
+            now = decision.of(name)
             stops += view.allocation.gpus > now.gpus
             had_gpu_s = view.attained_gpu_s + 60.0 * now.gpus
             views[name] = replace(view, allocation=now, attained_gpu_s=had_gpu_s, report=report())
-        if index in (14, 119):  # after a turn of five rounds each, and at the end
-            assert min(view.attained_gpu_s for view in views.values()) >= 300.0
-    had = [view.attained_gpu_s for view in views.values()]
+    return [view.attained_gpu_s for view in views.values()], stops
+
+
+@pytest.mark.parametrize("p", [-10.0, -2.0, -1.0, 0.0])
+def test_where_jobs_outnumber_gpus_none_waits_for_ever_nor_do_they_yield_all_the_time(
+    p: float,
+) -> None:
+    """Without turns three of five never ran: to the power mean who waits is all one. With the costs
+    of p = -2 and beyond the part that is solved again was once one without nodes, and that raised.
+    """
+    policy, five = Pollux(p=p, kinds=False), [job(name) for name in "abcde"]
+    assert min(taken(policy, *five, rounds=15)[0]) >= 300.0  # after a turn of five rounds each
+    had, stops = taken(policy, *five, rounds=120)
     assert sum(had) == 120 * 2 * 60.0
     assert max(had) <= 2 * min(had) + 300.0
-    assert stops <= 4 * len(views)  # turns of 5, 10, 20 rounds and a part of one
+    assert stops <= 4 * len(five)  # turns of 5, 10, 20 rounds and a part of one
+
+
+def of_tenant(view: JobView, tenant: str) -> JobView:
+    return replace(view, spec=replace(view.spec, tenant=tenant))
+
+
+def test_jobs_of_little_weight_have_their_turns_too() -> None:
+    """Waiting cost by weight: of two tenants of equal weight the one with more jobs had nothing."""
+    policy = Pollux(kinds=False, tenants="one:1,other:1")
+    of_five = [of_tenant(job(n), "one" if n in "ab" else "other") for n in "abcde"]
+    had, _ = taken(policy, *of_five, rounds=240)
+    one, other = sum(had[:2]), sum(had[2:])
+    assert min(had) > 0
+    assert 1 / 2 <= one / other <= 2
+
+
+@pytest.mark.parametrize("policy", [Pollux(turn_gpu_s=0.0), Pollux(p=0.5)])
+def test_without_turns_a_decision_in_which_somebody_waits_is_searched_once(
+    policy: Pollux, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def counted(problem: Problem, **options: Any) -> Plan:
+        asked.append(problem)
+        return solve(problem, **options)
+
+    monkeypatch.setattr("headway.core.policy.pollux.solve", counted)
+    decide(policy, snapshot(nodes(2), *(job(name) for name in "abcde")))
+    assert len(asked) == 1
 
 
 def test_a_decision_tells_the_work_it_took() -> None:

@@ -78,12 +78,14 @@ class TestLent:
         slow, agrees = slower(shown("net-2", gpus=4)), shown("net-2", gpus=2)
         agrees = replace(agrees, max_gpus_held=4)
         assert Kinds().updated([shown(), agrees]).lent(agrees) is not agrees
-        kinds = Kinds().updated([shown(), slow]).updated([agrees])
-        assert kinds.lent(agrees) is agrees
+        kinds = Kinds().updated([shown(), slow])
+        for now in (agrees, replace(agrees, allocation=job("net-2").allocation)):  # and waiting
+            kinds = kinds.updated([now])
+            assert kinds.lent(now) is now
         assert kinds.updated([]).apart == {}
 
     def test_one_that_agrees_later_on_as_many_gpus_is_of_the_kind(self) -> None:
-        """The first steps of a young job may be off: 0.5 % of the average completion time."""
+        """Judged for good on its first steps a young job costs 0.5 % of the average JCT."""
         agrees = shown("net-2", gpus=2)
         kinds = Kinds().updated([shown(), slower(agrees)]).updated([shown(), agrees])
         assert kinds.lent(agrees) is not agrees

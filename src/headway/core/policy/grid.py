@@ -112,6 +112,11 @@ class Grid:
         return int(self.capacity.max(initial=1))
 
     @property
+    def needs_gpus(self) -> int:
+        """GPUs of all jobs together, each with the least that it runs on."""
+        return sum(job.spec.gpus.smallest for job in self.jobs)
+
+    @property
     def has_racks(self) -> bool:
         """Whether there are several racks."""
         return bool((self.rack > 0).any())

@@ -134,8 +134,7 @@ class Headway:
         calm: float,
     ) -> Problem:
         """Costs of everything each job may do; a pinned one may only stay."""
-        needs = sum(job.spec.gpus.smallest for job in grid.jobs)
-        crowd = max(needs / int(grid.capacity.sum()), 1.0)
+        crowd = max(grid.needs_gpus / int(grid.capacity.sum()), 1.0)
         near = max(self.near * (1.0 - 1.0 / crowd), self.near_calm * calm)
         of = partial(promise.cost, b=self.b / crowd, q=self.q, near=near, makespan=self.makespan)
 

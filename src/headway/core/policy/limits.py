@@ -10,8 +10,8 @@ from headway.core.types import BoolArray, Float64, FloatArray, Int64, IntArray, 
 
 ASSUMED_RESTART_S = 30.0  # until a job's restart was measured
 MOST_S = 1e12  # of a setting in seconds or GPU-seconds
-_MOST_STEPS = 32  # of urgency; the last is beyond any training
 LEAST_QUANTUM = 1e-3  # GPU-seconds; a sum over a smaller one would be infinite
+_MOST_STEPS = 32  # of urgency; with a first turn of minutes the last is beyond any training
 
 
 def check_range(setting: str, value: float, low: float, high: float, *, off: bool = False) -> None:

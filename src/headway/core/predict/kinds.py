@@ -84,14 +84,14 @@ class Kinds:
         """
         apart: dict[JobId, Unlike] = {}
         for job in jobs:
-            like, known = _lender(shown, job), job.spec.job_id
+            like, job_id = _lender(shown, job), job.spec.job_id
             if like is None:
                 continue
-            on_gpus, before = job.allocation.placement.gpus, self.apart.get(known)
+            on_gpus, before = job.allocation.placement.gpus, self.apart.get(job_id)
             if before is not None and before.shown_gpus >= like.gpus and on_gpus < before.on_gpus:
-                apart[known] = before
+                apart[job_id] = before
             elif not _alike(job, like.report):
-                apart[known] = Unlike(on_gpus, like.gpus)
+                apart[job_id] = Unlike(on_gpus, like.gpus)
         return apart
 
     def learned(self, snapshot: Snapshot) -> tuple["Kinds", Snapshot]:

@@ -158,7 +158,8 @@ def _relaxed(problem: Problem, rel_gap: float, budget: Budget) -> Plan:
             break
         for among in groups(problem, plan.alloc, choice, reduced, share):
             part = open_part(problem, plan.alloc, choice, reduced, share, among)
-            plan = _improved(problem, plan, part, rel_gap, budget)
+            if len(part.jobs) and len(part.nodes):  # else only who waits, and every node is full
+                plan = _improved(problem, plan, part, rel_gap, budget)
     return plan
 
 
