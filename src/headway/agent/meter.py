@@ -208,7 +208,7 @@ class Meter:
         that no step is in two pairs, which would not be independent."""
         if not self.step_s or self._cost_s is None:
             return _APART_AT_FIRST
-        known = max(self.noise.taken / _LITTLE, 1.0)
+        known = max(self.noise.taken / _LITTLE, 1.0) ** 2  # or thousands of steps cost 1 % more
         share = max(EARLY_SHARE / known, MEASURE_SHARE)
         most = min(_MOST_APART_EARLY * known, _MOST_APART)
         least = LEAST_OF_HALVING * sqrt(self._initial / max(self._whole, self._initial))
