@@ -181,6 +181,15 @@ def test_who_had_a_turn_yields_to_who_waits_and_no_sooner() -> None:
     assert after(300.0, turn_gpu_s=0.0) == after(300.0, turn_gpu_s=600.0) == {"a": 1, "b": 1}
 
 
+def test_a_decision_by_turns_tells_how_urgent_each_job_is() -> None:
+    jobs = [running(job(n), {"n0": 1}, attained_gpu_s=300.0) for n in "ab"]
+    full = decide(Pollux(), snapshot(nodes(2), *jobs, job("c")))
+    assert numbers_of(full, "c")["urgency"] == 1.5
+    assert numbers_of(full, "a")["urgency"] == 1.5 - 1 / 64
+    roomy = decide(Pollux(), snapshot(nodes(4), *jobs, job("c")))
+    assert "urgency" not in numbers_of(roomy, "c")
+
+
 @pytest.mark.parametrize(("of_a", "of_b"), [(1_200.0, 600.0), (600.0, 1_200.0)])
 def test_turns_are_also_taken_where_gpus_would_do_but_places_do_not(
     of_a: float, of_b: float

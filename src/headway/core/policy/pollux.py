@@ -140,10 +140,10 @@ class Pollux:
         weight = job_weights(grid.jobs, parse_tenants(self.tenants))
         terms = power_sum_factors(weight, self.p)
         problem = self._problem(grid, speedups, factor, terms)
-        dearest = problem.cost_none / terms * terms.max()  # of equal jobs, whatever they weigh
         urgent = urgency([job.attained_gpu_s for job in grid.jobs] / weight, self.turn_gpu_s)
-        by_turns = replace(problem, cost_none=dearest * urgent)
-        plan, plans = self._taking_turns(grid, problem, by_turns, memory.plans, rng)
+        waiting = problem.cost_none / terms * terms.max() * urgent  # the same, whatever they weigh
+        by_turns = replace(problem, cost_none=waiting)
+        plan, plans, turns = self._taking_turns(grid, problem, by_turns, memory.plans, rng)
         # Without a plan (present holdings that no longer fit together) nobody is touched.
         alloc = grid.held if plan.alloc is None else plan.alloc
         kept = (alloc == grid.held).all(axis=1)
@@ -155,6 +155,7 @@ class Pollux:
                 "speedup_after": after,
                 "realloc_factor": factor,
                 **({"weight": weight} if (weight != 1.0).any() else {}),
+                **({"urgency": urgent} if turns else {}),
             },
             objective=self._fitness(np.where(kept, after, after * factor), terms),
             gap=plan.gap if np.isfinite(plan.gap) and plan.alloc is not None else None,
@@ -169,15 +170,14 @@ class Pollux:
         by_turns: Problem,
         plans: Plans,
         rng: np.random.Generator,
-    ) -> tuple[Plan | Found, Plans]:
-        """The placement, by turns where not all can hold something, and what goes on from it."""
-        if self.turn_gpu_s == 0 or not problem.cost_none.any():  # for p > 0 waiting costs nothing
-            return self._searched(grid, problem, plans, rng)
-        if grid.needs_gpus <= int(grid.capacity.sum()):  # as a rule there is room for all
+    ) -> tuple[Plan | Found, Plans, bool]:
+        """The placement, what goes on from it, and whether it is by turns: where somebody waits."""
+        never = self.turn_gpu_s == 0 or not problem.cost_none.any()  # for p > 0 waiting is free
+        if never or grid.needs_gpus <= int(grid.capacity.sum()):  # as a rule there is room for all
             found, plans = self._searched(grid, problem, plans, rng)
-            if found.alloc is None or found.alloc.any(axis=1).all():
-                return found, plans
-        return self._searched(grid, by_turns, plans, rng)
+            if never or found.alloc is None or found.alloc.any(axis=1).all():
+                return found, plans, False
+        return *self._searched(grid, by_turns, plans, rng), True
 
     def _searched(
         self, grid: Grid, problem: Problem, plans: Plans, rng: np.random.Generator
