@@ -232,20 +232,6 @@ def test_where_jobs_outnumber_gpus_none_waits_for_ever_nor_do_they_yield_all_the
     assert stops <= 4 * len(five)  # turns of 5, 10, 20 rounds and a part of one
 
 
-def of_tenant(view: JobView, tenant: str) -> JobView:
-    return replace(view, spec=replace(view.spec, tenant=tenant))
-
-
-def test_jobs_of_little_weight_have_their_turns_too() -> None:
-    """Waiting cost by weight: of two tenants of equal weight the one with more jobs had nothing."""
-    policy = Pollux(kinds=False, tenants="one:1,other:1")
-    of_five = [of_tenant(job(n), "one" if n in "ab" else "other") for n in "abcde"]
-    had, _ = taken(policy, *of_five, rounds=240)
-    one, other = sum(had[:2]), sum(had[2:])
-    assert min(had) > 0
-    assert 1 / 2 <= one / other <= 2
-
-
 @pytest.mark.parametrize("policy", [Pollux(turn_gpu_s=0.0), Pollux(p=0.5)])
 def test_without_turns_a_decision_in_which_somebody_waits_is_searched_once(
     policy: Pollux, monkeypatch: pytest.MonkeyPatch

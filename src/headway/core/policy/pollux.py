@@ -74,9 +74,9 @@ class Pollux:
     0 / 0.03 / 0.05 give 2,814 / 2,807 / 2,803 s.
 
     To the power mean who waits is all one, so without more the same jobs may wait for ever. Hence
-    they take turns (``urgency``), by the attained service over the weight; for p > 0, where to let
-    a job wait costs nothing, they do not. 160 jobs on 16 GPUs: average JCT 14,109 s and rho up to
-    46 without, 12,859 s and 3.6 with (docs/design/0022).
+    those of equal weight take turns (``urgency``); for p > 0, where to let a job wait costs
+    nothing, they do not. 160 jobs on 16 GPUs: average JCT 14,109 s and rho up to 46 without, 12,859
+    s and 3.6 with (docs/design/0022).
     """
 
     p: float = -1.0
@@ -140,9 +140,8 @@ class Pollux:
         weight = job_weights(grid.jobs, parse_tenants(self.tenants))
         terms = power_sum_factors(weight, self.p)
         problem = self._problem(grid, speedups, factor, terms)
-        urgent = urgency([job.attained_gpu_s for job in grid.jobs] / weight, self.turn_gpu_s)
-        waiting = problem.cost_none / terms * terms.max() * urgent  # the same, whatever they weigh
-        by_turns = replace(problem, cost_none=waiting)
+        urgent = urgency([job.attained_gpu_s for job in grid.jobs], self.turn_gpu_s)
+        by_turns = replace(problem, cost_none=problem.cost_none * urgent)
         plan, plans, turns = self._taking_turns(grid, problem, by_turns, memory.plans, rng)
         # Without a plan (present holdings that no longer fit together) nobody is touched.
         alloc = grid.held if plan.alloc is None else plan.alloc
