@@ -91,7 +91,7 @@ def test_what_is_read_and_what_is_counted_is_each_sample_once(
                     idle = driver._made[-1].samples == 0
                     pending += [] if idle else batch.tolist()
             except YieldedError:
-                pass
+                assert driver.steps == steps
             read += pending
             counts += loader.counts
             reached = max(reached, driver.cursor.position)

@@ -140,9 +140,7 @@ class Pollux:
         weight = job_weights(grid.jobs, parse_tenants(self.tenants))
         terms = power_sum_factors(weight, self.p)
         problem = self._problem(grid, speedups, factor, terms)
-        urgent = urgency([job.attained_gpu_s for job in grid.jobs], self.turn_gpu_s)
-        by_turns = replace(problem, cost_none=problem.cost_none * urgent)
-        plan, plans, turns = self._taking_turns(grid, problem, by_turns, memory.plans, rng)
+        plan, plans, urgent = self._taking_turns(grid, problem, memory.plans, rng)
         # Without a plan (present holdings that no longer fit together) nobody is touched.
         alloc = grid.held if plan.alloc is None else plan.alloc
         kept = (alloc == grid.held).all(axis=1)
@@ -154,7 +152,7 @@ class Pollux:
                 "speedup_after": after,
                 "realloc_factor": factor,
                 **({"weight": weight} if (weight != 1.0).any() else {}),
-                **({"urgency": urgent} if turns else {}),
+                **({} if urgent is None else {"urgency": urgent}),
             },
             objective=self._fitness(np.where(kept, after, after * factor), terms),
             gap=plan.gap if np.isfinite(plan.gap) and plan.alloc is not None else None,
@@ -163,20 +161,17 @@ class Pollux:
         return decision, Past(goodputs=goodputs, plans=plans, kinds=kinds)
 
     def _taking_turns(
-        self,
-        grid: Grid,
-        problem: Problem,
-        by_turns: Problem,
-        plans: Plans,
-        rng: np.random.Generator,
-    ) -> tuple[Plan | Found, Plans, bool]:
-        """The placement, what goes on from it, and whether it is by turns: where somebody waits."""
+        self, grid: Grid, problem: Problem, plans: Plans, rng: np.random.Generator
+    ) -> tuple[Plan | Found, Plans, Float64[FloatArray, " jobs"] | None]:
+        """The placement, what goes on from it, and how urgent jobs are where somebody waits."""
         never = self.turn_gpu_s == 0 or not problem.cost_none.any()  # for p > 0 waiting is free
         if never or grid.needs_gpus <= int(grid.capacity.sum()):  # as a rule there is room for all
             found, plans = self._searched(grid, problem, plans, rng)
             if never or found.alloc is None or found.alloc.any(axis=1).all():
-                return found, plans, False
-        return *self._searched(grid, by_turns, plans, rng), True
+                return found, plans, None
+        urgent = urgency([job.attained_gpu_s for job in grid.jobs], self.turn_gpu_s)
+        by_turns = replace(problem, cost_none=problem.cost_none * urgent)
+        return *self._searched(grid, by_turns, plans, rng), urgent
 
     def _searched(
         self, grid: Grid, problem: Problem, plans: Plans, rng: np.random.Generator
