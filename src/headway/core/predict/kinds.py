@@ -43,14 +43,14 @@ class Shown(NamedTuple):
     report: JobReport
 
 
-class Verdict(NamedTuple):
+class Likeness(NamedTuple):
     """Whether a job was found to be like what its kind has shown, and on what evidence."""
 
     alike: bool
     on: Placement
     shown_gpus: int
 
-    def outweighs(self, other: "Verdict") -> bool:
+    def outweighs(self, other: "Likeness") -> bool:
         """Whether it was found on no smaller a placement, or of a kind that has shown more."""
         no_smaller = self.on.gpus >= other.on.gpus and self.on.nodes >= other.on.nodes
         return no_smaller or self.shown_gpus > other.shown_gpus
@@ -62,7 +62,7 @@ class Kinds:
 
     shown: Mapping[Kind, Shown] = field(default_factory=dict)
     beyond: Mapping[Kind, float] = field(default_factory=dict)  # progress over declared, above 1
-    verdicts: Mapping[JobId, Verdict] = field(default_factory=dict)
+    verdicts: Mapping[JobId, Likeness] = field(default_factory=dict)
 
     def updated(self, jobs: Sequence[JobView]) -> "Kinds":
         """With what these jobs report."""
@@ -82,14 +82,16 @@ class Kinds:
         told = {kind: ratio for kind, ratio in beyond.items() if kind in kept}
         return Kinds(kept, told, self._judged(jobs, kept))
 
-    def _judged(self, jobs: Sequence[JobView], shown: Mapping[Kind, Shown]) -> dict[JobId, Verdict]:
+    def _judged(
+        self, jobs: Sequence[JobView], shown: Mapping[Kind, Shown]
+    ) -> dict[JobId, Likeness]:
         """The verdict on each job that has a lender and has run: the last one of most weight.
 
         A smaller placement takes back nothing that was found on a larger one. Judged anew on each,
         a YOLO that agreed with its kind on 2 GPUs and not on 4 was moved to and fro each round, 85
         times; and one that agrees on 4 and not on 2 would be.
         """
-        verdicts: dict[JobId, Verdict] = {}
+        verdicts: dict[JobId, Likeness] = {}
         for job in jobs:
             like, before = _lender(shown, job), self.verdicts.get(job.spec.job_id)
             if like is None:
@@ -148,7 +150,7 @@ def _lender(shown: Mapping[Kind, Shown], job: JobView) -> Shown | None:
     return like
 
 
-def _verdict(job: JobView, like: Shown) -> Verdict | None:
+def _verdict(job: JobView, like: Shown) -> Likeness | None:
     """Whether both say nearly the same of a step on what the job holds; None where it waits."""
     at, own = job.allocation.placement, job.report
     if own is None or not at.gpus:
@@ -161,4 +163,4 @@ def _verdict(job: JobView, like: Shown) -> Verdict | None:
         own.accum_steps,
         nodes=at.nodes,
     )
-    return Verdict(bool(abs(each[1] - each[0]) <= MOST_APART * each[0]), at, like.gpus)
+    return Likeness(bool(abs(each[1] - each[0]) <= MOST_APART * each[0]), at, like.gpus)
