@@ -1,9 +1,15 @@
 """What a job is lent of what its kind has shown, and what it is not."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headway.core.predict.kinds import MOST_BEYOND, Kind, Kinds
-from headway.core.types import JobView
+from headway.core.types import NOTHING, JobView
 from headway.testing.snapshots import job, report, running
 
 
@@ -21,6 +27,20 @@ def slower(view: JobView) -> JobView:
     fit = view.report.throughput
     fit = replace(fit, beta_grad_s=10 * fit.beta_grad_s)
     return replace(view, report=replace(view.report, throughput=fit))
+
+
+def moved(on: Sequence[dict[str, int]], alike: Sequence[bool]) -> list[bool]:
+    """Whether a job is lent what its kind has shown, as it is moved from one placement to the next.
+
+    Of each placement it is told whether its steps there take as long as the kind's.
+    """
+    kinds, lends = Kinds(), []
+    for per_node, as_long in zip(on, alike, strict=True):
+        view = running(job("net-2"), per_node)
+        view = replace(view if as_long else slower(view), max_gpus_held=4)
+        kinds = kinds.updated([shown(), view])
+        lends.append(kinds.lent(view) is not view)
+    return lends
 
 
 class TestKind:
@@ -73,27 +93,10 @@ class TestLent:
         slow = slower(shown("net-2", gpus=2))
         assert Kinds().updated([shown(), slow]).lent(slow) is slow
 
-    def test_one_that_once_was_not_is_not_on_another_size_either(self) -> None:
-        """A YOLO that agreed on 2 GPUs and not on 4 was moved to and fro each round, 85 times."""
-        slow, agrees = slower(shown("net-2", gpus=4)), shown("net-2", gpus=2)
-        agrees = replace(agrees, max_gpus_held=4)
-        assert Kinds().updated([shown(), agrees]).lent(agrees) is not agrees
-        kinds = Kinds().updated([shown(), slow])
-        for now in (agrees, replace(agrees, allocation=job("net-2").allocation)):  # and waiting
-            kinds = kinds.updated([now])
-            assert kinds.lent(now) is now
-        assert kinds.updated([]).apart == {}
-
     def test_one_that_agrees_later_on_as_many_gpus_is_of_the_kind(self) -> None:
         """Judged for good on its first steps a young job costs 0.5 % of the average JCT."""
         agrees = shown("net-2", gpus=2)
         kinds = Kinds().updated([shown(), slower(agrees)]).updated([shown(), agrees])
-        assert kinds.lent(agrees) is not agrees
-
-    def test_it_is_looked_at_again_when_its_kind_has_shown_more(self) -> None:
-        agrees = shown("net-2", gpus=2)
-        kinds = Kinds().updated([shown(), slower(agrees)])
-        kinds = kinds.updated([shown("net-3", gpus=16), agrees])
         assert kinds.lent(agrees) is not agrees
 
     def test_a_job_that_agrees_is_lent_the_fit_of_more_gpus(self) -> None:
@@ -108,6 +111,61 @@ class TestLent:
     def test_the_job_that_held_most_is_remembered(self) -> None:
         kinds = Kinds().updated([shown(gpus=8)]).updated([shown("net-3", gpus=2)])
         assert 2 * kinds.lent(job("net-2")).max_gpus_held == 8
+
+
+class TestVerdict:
+    @pytest.mark.parametrize("on_two", [True, False])
+    def test_it_changes_once_where_two_and_four_gpus_tell_otherwise(self, on_two: bool) -> None:
+        """A YOLO that agreed on 2 GPUs and not on 4 was moved to and fro each round, 85 times.
+
+        Then who agreed on 4 and not on 2 still was.
+        """
+        two, four = {"n0": 2}, {"n0": 4}
+        lends = moved([two, four, two, four, two], [on_two, not on_two] * 2 + [on_two])
+        assert lends == [on_two, *[not on_two] * 4]
+
+    def test_who_is_spread_wider_on_fewer_gpus_is_not_judged_by_one_node(self) -> None:
+        """4 GPUs of one node say nothing of how fast 2 nodes synchronise."""
+        assert moved([{"n0": 1, "n1": 1}, {"n0": 4}], [False, True]) == [False, False]
+
+    @given(data=st.data())
+    def test_it_changes_at_most_once_with_each_new_placement(self, data: st.DataObject) -> None:
+        """However often a job is moved, if a placement always tells the same of it."""
+        placements = [{"n0": 1}, {"n0": 2}, {"n0": 1, "n1": 1}, {"n0": 4}, {"n0": 2, "n1": 2}]
+        which = st.integers(0, len(placements) - 1)
+        path = data.draw(st.lists(which, min_size=1, max_size=12))
+        tells = data.draw(st.tuples(*[st.booleans()] * len(placements)))
+        lends = moved([placements[one] for one in path], [tells[one] for one in path])
+        changes = sum(now != before for before, now in pairwise(lends))
+        assert changes < len(set(path))
+
+    @pytest.mark.parametrize("first", [True, False])
+    def test_it_is_found_anew_when_the_kind_has_shown_more(self, first: bool) -> None:
+        agrees = shown("net-2", gpus=2)
+        four, two = shown("net-2", gpus=4), replace(agrees, max_gpus_held=4)
+        four, two = (four, slower(two)) if first else (slower(four), two)
+        kinds = Kinds().updated([shown(), four]).updated([shown(), two])
+        assert (kinds.lent(two) is not two) is first
+        kinds = kinds.updated([shown("net-3", gpus=16), two])
+        assert (kinds.lent(two) is not two) is not first
+
+    @pytest.mark.parametrize("alike", [True, False])
+    def test_who_waits_keeps_it(self, alike: bool) -> None:
+        ran = shown("net-2", gpus=4)
+        ran = ran if alike else slower(ran)
+        waits = replace(ran, allocation=NOTHING)
+        kinds = Kinds().updated([shown(), ran])
+        later = kinds.updated([shown("net-3", gpus=16), waits])
+        assert later.verdicts == kinds.verdicts
+        assert (later.lent(waits) is not waits) is alike
+
+    def test_there_is_none_on_who_never_ran_is_gone_or_has_no_lender(self) -> None:
+        kinds = Kinds().updated([shown(), job("net-2")])
+        assert kinds.verdicts == {}
+        kinds = kinds.updated([shown("net-2", gpus=4)])
+        assert list(kinds.verdicts) == ["net-2"]
+        assert kinds.updated([]).verdicts == {}
+        assert kinds.updated([shown("net-2", gpus=8)]).verdicts == {}
 
 
 class TestOverrun:
