@@ -24,7 +24,7 @@ from headway.core.model.throughput import grad_time_s, step_time_s
 from headway.core.types import BoolArray, Float64, FloatArray, Int64, IntArray, Placement
 
 WORTH_A_CHANGE = 0.01  # predicted gain below which (m, s) stay, where times are exact
-CURIOSITY = 0.05  # what a batch at twice or half the nearest one tried may be better than it looks
+CURIOSITY = 0.08  # what a batch at twice or half the nearest one tried may be better than it looks
 SURE = 3.0  # standard errors of the difference in time that a change must promise besides
 _MOST = 1e18  # more is not told from infinity
 _TRIED = 60  # per-GPU batches, in equal ratios, besides what was measured
