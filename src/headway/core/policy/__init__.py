@@ -10,6 +10,7 @@ from headway.core.errors import InvalidInputError
 from headway.core.policy.allox import AlloX
 from headway.core.policy.autoscale import Autoscaled
 from headway.core.policy.base import Policy, Traits
+from headway.core.policy.costs import CostScaler
 from headway.core.policy.drf import Drf
 from headway.core.policy.fifo import Fifo
 from headway.core.policy.gandiva_fair import GandivaFair
@@ -45,7 +46,11 @@ POLICIES: dict[str, Any] = {
     "themis": Themis,
     "tiresias": Tiresias,
 }
-SCALERS: dict[str, Any] = {"goodput": GoodputScaler, "throughput": ThroughputScaler}
+SCALERS: dict[str, Any] = {
+    "cost": CostScaler,
+    "goodput": GoodputScaler,
+    "throughput": ThroughputScaler,
+}
 SCALED = "+"  # between the name of a policy and that of the rule that sizes its cluster
 DEFAULT = "headway"
 
