@@ -60,7 +60,7 @@ __all__ = ["DEFAULT", "POLICIES", "SCALERS", "Policy", "Traits", "has_setting", 
 def make(name: str, settings: Mapping[str, str] | None = None) -> Policy[Any]:
     """A policy by name; settings are its own fields as text, as in ``--set pollux.p=-1``.
 
-    ``pollux+goodput`` is a policy in a cluster that a rule scales; it has the settings of both.
+    ``pollux+cost`` is a policy in a cluster that a rule scales; it has the settings of both.
 
     Raises:
         InvalidInputError: no such policy, no such field, or a value of another type.

@@ -17,11 +17,12 @@ from headway.core.types import Snapshot
 class CostScaler:
     """The size at which progress costs least, where time costs as well as nodes.
 
-    So many nodes N cost N node-hours an hour and each job's time ``job_hour`` more; what they buy
-    is the sum of speedups G(N). The size sought is the least (N + job_hour x jobs) / G(N). For one
-    job that is the plan that nobody beats who knows the whole run beforehand: among those that
-    take as long, the least node-hours choose each epoch's size by such a price (Lagrange). A band
-    of utility does not: it stays small for as long as that pays by GPU, whatever is lost by time.
+    An hour on N nodes costs N node-hours, and ``job_hour`` more for each job, running or waiting.
+    It buys G(N), the sum of the jobs' speedups. The size sought is that of the least
+    (N + job_hour x jobs) / G(N). For one job this is the plan of somebody who knows the whole run
+    beforehand: such a size in each epoch makes node-hours + job_hour x hours least, so that,
+    restarts aside, no other plan takes fewer of both. All jobs count alike: of weights only ratios
+    mean something, and the policy inside heeds them.
     """
 
     min_nodes: int = 1
@@ -55,33 +56,43 @@ class CostScaler:
     def want(self, probe: Probe, size: Size, gain: float) -> Scaling:
         """The cheapest size, if it saves enough; the same as before while no job makes progress."""
         now, time = size.bounded(size.asked), self.job_hour * len(probe.seen.jobs)
+        if not probe.seen.jobs or size.least == size.most or self._full(probe, size, gain, time):
+            return scaling(size, now, ScaleCode.KEPT, {})
 
         def cost(nodes: int) -> float:
             reached = probe.gain(nodes)
             return (nodes + time) / reached if reached > 0 else math.inf
 
-        if not probe.seen.jobs:
-            return scaling(size, now, ScaleCode.KEPT, {})
         nodes = descend(cost, now, size)
-        before, after = cost(now), cost(nodes)
-        if not after < (1 - self.least_saving) * before:
+        if not cost(nodes) < (1 - self.least_saving) * cost(now):
             nodes = now
-        numbers = {"cost": before, "cost_after": after} if math.isfinite(after) else {}
-        return scaling(size, nodes, ScaleCode.COST_LOWER, numbers)
+        numbers = {"cost": cost(now)} | ({"cost_after": cost(nodes)} if nodes != now else {})
+        finite = {name: value for name, value in numbers.items() if math.isfinite(value)}
+        return scaling(size, nodes, ScaleCode.COST_LOWER, finite)
+
+    def _full(self, probe: Probe, size: Size, gain: float, time: float) -> bool:
+        """Whether all nodes are there, and even perfect scaling on fewer would save too little.
+
+        Then no size is asked about: on a crowded cluster each of them costs a long decision.
+        """
+        fewest = max(size.least, gain / max(node.gpus for node in probe.seen.nodes))
+        saves = fewest + time < (1 - self.least_saving) * (size.most + time)
+        return size.settled and size.present == size.most and not saves
 
 
 def descend(cost: Callable[[int], float], start: int, size: Size) -> int:
-    """An allowed size than which none that is one node, a quarter, a half away costs less.
+    """An allowed size such that none 1, a quarter or a half of it away, or twice it, costs less.
 
-    Costs fall and then rise with the size as long as each node more adds less, so that this is the
-    cheapest of all.
+    Where each node more adds less than the one before, costs fall, then rise, and this is the
+    cheapest of all. A start that buys nothing says nothing of which way to go; then it is the
+    largest size.
     """
-    best = start
+    best = start if math.isfinite(cost(start)) else size.most
     while True:
         steps = {1, best // 4, best // 2}
-        near = {size.bounded(to) for step in steps for to in (best - step, best + step)}
-        near |= {size.bounded(2 * best), best}
-        cheapest = min(sorted(near), key=cost)
-        if not cost(cheapest) < cost(best):
+        near = {to for step in steps for to in (best - step, best + step)} | {2 * best}
+        allowed = sorted(map(size.bounded, near))
+        cheaper = [nodes for nodes in allowed if cost(nodes) < cost(best)]  # none is NaN
+        if not cheaper:
             return best
-        best = cheapest
+        best = min(cheaper, key=cost)

@@ -1,4 +1,4 @@
-"""Rules for the size of a cluster: by goodput (Pollux) and by throughput (Or et al.)."""
+"""Published rules for the size of a cluster: by goodput (Pollux), by throughput (Or et al.)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
