@@ -1,4 +1,4 @@
-"""Train ImageNet alone in a cluster that scales: by goodput (Pollux, section 5.4.1), by throughput.
+"""Train ImageNet alone in a cluster that scales: by cost, goodput (Pollux, 5.4.1), throughput.
 
 ``python benchmarks/autoscale.py --profiles DIR --json`` prints what each rule cost and how long it
 took, and what somebody who knows the whole run beforehand would have paid to be as fast.
@@ -28,14 +28,14 @@ PER_NODE, NODES, HOUR_S = 4, 16, 3600.0
 RULES: Mapping[str, tuple[str, Mapping[str, str]]] = {
     BASELINE: (BASELINE, {}),
     "pollux+goodput": ("pollux+goodput", {}),
-    "cost 16 0.03 5": ("pollux+cost", {"job_hour": "16", "least_saving": "0.03", "in_rounds": "5"}),
-    "cost 16 0.05 5": ("pollux+cost", {"job_hour": "16", "least_saving": "0.05", "in_rounds": "5"}),
-    "cost 20 0.05 5": ("pollux+cost", {"job_hour": "20", "least_saving": "0.05", "in_rounds": "5"}),
-    "cost 24 0.05 5": ("pollux+cost", {"job_hour": "24", "least_saving": "0.05", "in_rounds": "5"}),
-    "cost 16 0.03 2": ("pollux+cost", {"job_hour": "16", "least_saving": "0.03", "in_rounds": "2"}),
-    "cost 16 0.03 15": ("pollux+cost", {"job_hour": "16", "least_saving": "0.03", "in_rounds": "15"}),
-    "cost 16 0.02 1000": ("pollux+cost", {"job_hour": "16", "least_saving": "0.02", "in_rounds": "1000"}),
-    "cost 16 0.0 1000": ("pollux+cost", {"job_hour": "16", "least_saving": "0.0", "in_rounds": "1000"}),
+    "band 1/2 to 2/3, down to 1/2": ("pollux+goodput", {"target": "0.5"}),
+    "band 0.4 to 0.5, down to 0.4": (
+        "pollux+goodput",
+        {"low": "0.4", "high": "0.5", "target": "0.4"},
+    ),
+    "pollux+cost": ("pollux+cost", {}),
+    "an hour worth 8 node-hours": ("pollux+cost", {"job_hour": "8"}),
+    "an hour worth 24 node-hours": ("pollux+cost", {"job_hour": "24", "least_saving": "0.05"}),
 }
 
 
