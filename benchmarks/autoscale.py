@@ -1,4 +1,4 @@
-"""Train ImageNet alone in a cluster that scales: by goodput (Pollux, section 5.4.1), by throughput.
+"""Train ImageNet alone in a cluster that scales: by cost, goodput (Pollux, 5.4.1), throughput.
 
 ``python benchmarks/autoscale.py --profiles DIR --json`` prints what each rule cost and how long it
 took, and what somebody who knows the whole run beforehand would have paid to be as fast.
@@ -33,10 +33,9 @@ RULES: Mapping[str, tuple[str, Mapping[str, str]]] = {
         "pollux+goodput",
         {"low": "0.4", "high": "0.5", "target": "0.4"},
     ),
-    "band 0.35 to 0.45, down to 0.35": (
-        "pollux+goodput",
-        {"low": "0.35", "high": "0.45", "target": "0.35"},
-    ),
+    "pollux+cost": ("pollux+cost", {}),
+    "an hour worth 8 node-hours": ("pollux+cost", {"job_hour": "8"}),
+    "an hour worth 24 node-hours": ("pollux+cost", {"job_hour": "24", "least_saving": "0.05"}),
 }
 
 

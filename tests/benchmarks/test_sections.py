@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.autoscale import RULES
 from benchmarks.results.command import Command
 from benchmarks.results.figures import Figure, Section
 from benchmarks.results.scope import Scope
@@ -15,7 +16,7 @@ from benchmarks.results.sections.hardware import hardware
 from benchmarks.results.sections.models import model_error
 from benchmarks.results.sections.realistic import realistic
 from benchmarks.results.sections.realistic import run as realistic_run
-from benchmarks.results.sections.scaling import autoscaling
+from benchmarks.results.sections.scaling import AS_CHEAP, AS_FAST, autoscaling
 from benchmarks.results.store import JobRow, Record
 
 SCOPE = Scope(data=Path("DATA"), workloads=(6,), most_gpus=64)
@@ -68,19 +69,26 @@ def test_cost_of_the_simulator_by_size() -> None:
 
 def test_autoscaling() -> None:
     """As ``benchmarks/autoscale.py`` answers; the section once looked under other names."""
+    bounds = {name: {"cheaper": 0.2, "longer": 0.1} for name in (AS_FAST, AS_CHEAP)}
     run = {"completion_s": 3600.0, "node_hours": 7.0, "cheaper": 0.3, "longer": 0.07}
-    names = ("pollux+throughput", "pollux+goodput", "band 0.4 to 0.5, down to 0.4")
-    bounds = dict.fromkeys(
-        ("clairvoyant, as fast as published", "clairvoyant, as cheap as published"),
-        run | {"cheaper": 0.4},
-    )
+    rules = ("pollux+throughput", "pollux+goodput", "pollux+cost", "an hour worth 8 node-hours")
+    assert set(rules) <= set(RULES)
     section = autoscaling(SCOPE)
-    answer = record({"runs": dict.fromkeys(names, run) | bounds})
-    figures = read(section, {section.commands[0]: answer})
-    assert figures["pollux+goodput: cheaper by"].verdict == "met"
-    assert figures["pollux+goodput: longer by"].verdict == "**not met**"
-    assert figures["band 0.4 to 0.5, down to 0.4: cheaper by"].verdict == "shown"
-    assert figures["clairvoyant: cheaper by"].measured == 0.4
+    profiles, catalogue = section.commands
+    assert ("--profiles" in profiles.words, "--profiles" in catalogue.words) == (True, False)
+    answer = record({"runs": dict.fromkeys(rules, run) | bounds})
+    figures = read(section, dict.fromkeys(section.commands, answer))
+    for rule in ("pollux+goodput", "pollux+cost", "catalogue, pollux+cost"):
+        assert figures[f"{rule}: cheaper by"].verdict == "met"
+        assert figures[f"{rule}: longer by"].verdict == "**not met**"
+        assert figures[f"{rule}: cheaper by"].cells[3] == "≥ 25.0 % (clairvoyant: 20.0 %)"
+        assert figures[f"{rule}: longer by"].cells[3] == "≤ 6.0 % (clairvoyant: 10.0 %)"
+    assert figures["catalogue, pollux+goodput: cheaper by"].verdict == "shown"
+    assert figures["catalogue, pollux+goodput: cheaper by"].published == 0.25
+    assert figures["an hour worth 8 node-hours: longer by"].verdict == "shown"
+    assert figures["pollux+cost: cost"].cells[1] == "7.0 node-h"
+    alone = read(section, {profiles: answer})
+    assert alone["catalogue, pollux+cost: cheaper by"].verdict == "not measured"
 
 
 def test_model_error() -> None:

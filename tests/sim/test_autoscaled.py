@@ -11,10 +11,11 @@ from headway.core.policy import make
 from headway.sim.cluster import parse_cluster
 from headway.sim.driver import Setup
 from headway.sim.results import Contender, run_all
-from headway.traces.base import adaptive_job, workload
+from headway.traces.base import JobProfile, adaptive_job, workload
+from headway.traces.catalogue import CATALOGUE
 from headway.traces.pollux import read_profiles
 
-RULES = ("pollux+throughput", "pollux+goodput")
+BASELINE, RULES = "pollux+throughput", ("pollux+goodput", "pollux+cost")
 
 
 @dataclass
@@ -39,10 +40,23 @@ class Course:
         return [nodes for at_s, nodes in self.sizes if begin_s <= at_s <= end_s]
 
 
-@pytest.mark.slow
-def test_goodput_grows_the_cluster_with_the_training_and_is_cheaper(shared_data: Path) -> None:
-    """Published: 25 % cheaper at 6 % more time; here 20.9 % and 46 %, see the documents on why."""
-    profile = read_profiles(shared_data / "pollux" / "profiles")["imagenet"]
+@dataclass(frozen=True)
+class Trained:
+    """What became of the job under each rule."""
+
+    courses: dict[str, Course]
+    found: dict[str, Summary]
+
+    def against_baseline(self, name: str) -> tuple[float, float]:
+        """By which shares it was cheaper and took longer."""
+        one, base = self.found[name], self.found[BASELINE]
+        assert one.makespan_s
+        assert base.makespan_s
+        return 1 - one.node_hours / base.node_hours, one.makespan_s / base.makespan_s - 1
+
+
+def train(profile: JobProfile, *rules: str) -> Trained:
+    """ImageNet alone from one node up."""
     job = adaptive_job(
         "imagenet", profile, submitted_s=0.0, requested_gpus=4, requested_batch_size=800
     )
@@ -51,13 +65,30 @@ def test_goodput_grows_the_cluster_with_the_training_and_is_cheaper(shared_data:
         cluster=parse_cluster("1x4"),
         most_nodes=16,
     )
-    courses = {name: Course() for name in RULES}
-    contenders = [Contender(name=name, policy=make(name), settings={}) for name in RULES]
+    courses = {name: Course() for name in (BASELINE, *rules)}
+    contenders = [Contender(name=name, policy=make(name), settings={}) for name in courses]
     results = run_all(setup, contenders, watch=lambda name, event: courses[name].add(event))
-    found: dict[str, Summary] = {result.policy: result.summary for result in results}
-    throughput, goodput = (courses[name] for name in RULES)
+    return Trained(courses, {result.policy: result.summary for result in results})
+
+
+@pytest.mark.slow
+def test_the_cluster_grows_with_the_training_and_is_cheaper(shared_data: Path) -> None:
+    """Published: 25 % cheaper at 6 % more time. Not even who knows the whole run is both here."""
+    trained = train(read_profiles(shared_data / "pollux" / "profiles")["imagenet"], *RULES)
+    throughput, goodput, cost = trained.courses.values()
     assert set(throughput.between(0.2, 1.0)) == {16}, "at once, and constant thereafter"
     assert max(goodput.between(0.0, 0.5)) < min(goodput.between(0.75, 1.0)) == 16
     assert goodput.sizes == sorted(goodput.sizes, key=lambda size: size[1]), "it only grows"
-    cheaper = 1 - found["pollux+goodput"].node_hours / found["pollux+throughput"].node_hours
-    assert cheaper > 0.18
+    assert max(cost.between(0.0, 0.1)) < min(cost.between(0.75, 1.0)) == 16
+    assert trained.against_baseline("pollux+goodput")[0] > 0.18
+    cheaper, longer = trained.against_baseline("pollux+cost")
+    assert cheaper > 0.14
+    assert longer < 0.10
+
+
+@pytest.mark.slow
+def test_by_cost_it_is_as_cheap_and_as_fast_as_published_with_smooth_noise_scales() -> None:
+    """Pollux, section 5.4.1: 25 % cheaper at 6 % more time; here on the built-in catalogue."""
+    cheaper, longer = train(CATALOGUE["imagenet"], "pollux+cost").against_baseline("pollux+cost")
+    assert cheaper >= 0.25
+    assert longer <= 0.06

@@ -214,6 +214,7 @@ def served(policy: Policy[Any], happened: Sequence[Event]) -> tuple[list[Event],
 
 QUICK_LAS = ("las", {"quantum_gpu_s": "60"})  # takes GPUs away from those who run
 SCALED = [
+    ("pollux+cost", {"max_nodes": "4", "in_rounds": "1"}),
     ("pollux+goodput", {"max_nodes": "4", "in_rounds": "1"}),
     ("las+throughput", {"max_nodes": "4", "in_rounds": "1", "quantum_gpu_s": "60"}),
 ]

@@ -45,8 +45,8 @@ OPTIONS = (
         multiple=True,
         default=(DEFAULT,),
         show_default=True,
-        help=f"May be given several times: {', '.join(POLICIES)}. NAME+goodput or NAME+throughput "
-        "scales the cluster.",
+        help=f"May be given several times: {', '.join(POLICIES)}. NAME+cost, NAME+goodput or "
+        "NAME+throughput scales the cluster.",
     ),
     click.option(
         "--profiles",

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 @click.option("--state", metavar="DIR", help="Event log, token and job directories.")
 @click.option("--slots", type=int, help="GPUs to use, or CPU slots where there is no GPU.  [all]")
 @click.option("--engine", help="Where jobs run: local, or memory (nowhere, to try things out).")
-@click.option("--policy", help="Who decides; +goodput scales the cluster, where the engine can.")
+@click.option(
+    "--policy",
+    help="Who decides; +cost, +goodput or +throughput scales the cluster, where the engine can.",
+)
 @click.option(
     "--set", "set", multiple=True, metavar="POLICY.SETTING=VALUE", help="As in pollux.p=-1."
 )

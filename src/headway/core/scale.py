@@ -14,6 +14,7 @@ class ScaleCode(StrEnum):
     UTILITY_LOW = "UtilityLow"
     GAIN_HIGH = "ThroughputGain"  # of the next nodes; they are worth having
     GAIN_LOW = "NoThroughputGain"  # of the last nodes
+    COST_LOWER = "CostLower"  # progress costs less, time and nodes together
     JOB_NEEDS = "JobNeedsNodes"  # a job waits that no smaller cluster can run
     OUT_OF_BOUNDS = "OutOfBounds"  # more or fewer nodes than the settings allow
 

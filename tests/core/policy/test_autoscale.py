@@ -32,7 +32,7 @@ from headway.testing.snapshots import (
 
 
 class TestContract(PolicyContract):
-    @pytest.fixture(params=["pollux+goodput", "las+throughput"])
+    @pytest.fixture(params=["pollux+cost", "pollux+goodput", "las+throughput"])
     def policy(self, request: pytest.FixtureRequest) -> Policy[Any]:
         return make(request.param)
 
@@ -86,13 +86,14 @@ def test_a_node_that_leaves_holds_no_job_any_more_and_bounds_hold(inner: str, ru
     assert len(codes) > 1, "else the test says little"
 
 
+@pytest.mark.parametrize("rule", ["cost", "goodput"])
 @pytest.mark.parametrize("inner", ["pollux", "las"])
 @pytest.mark.parametrize("noise_scale", [100.0, 2_000.0, 20_000.0, 500_000.0])
 def test_without_a_change_of_the_models_a_size_is_found_and_kept(
-    inner: str, noise_scale: float
+    inner: str, noise_scale: float, rule: str
 ) -> None:
     """It may take steps to get there, since a job doubles at most; then it must not flap."""
-    policy = make(f"{inner}+goodput", {"in_rounds": "2"})
+    policy = make(f"{inner}+{rule}", {"in_rounds": "2"})
     view = job("a", gpus=bounds(most=64), requested_gpus=4)
     cluster, memory, sizes = list(nodes(4, 4, 4)), policy.start(), list[int]()
     for index in range(20):

@@ -1,4 +1,4 @@
-"""The two rules on instances with known answers, their bounds, and what they are told."""
+"""The rules for a size on instances with known answers, their bounds, and what they are told."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.core.errors import InvalidInputError
-from headway.core.policy.pollux import Pollux
-from headway.core.policy.probe import Probe
+from headway.core.policy.costs import CostScaler
 from headway.core.policy.scalers import (
     GoodputScaler,
     Scaler,
@@ -19,26 +18,9 @@ from headway.core.policy.scalers import (
     nearest,
     scaling,
 )
-from headway.core.scale import ScaleCode, Scaling
-from headway.core.types import Snapshot
-from headway.testing.snapshots import bounds, job, nodes, report, snapshot
-
-SIXTEEN = Size(present=4, asked=4, least=1, most=16)
-
-
-def training(held: int, *, noise_scale: float = 5_000.0) -> Snapshot:
-    """One job on four nodes that has held so many GPUs."""
-    view = job("a", gpus=bounds(most=64))
-    view = replace(view, max_gpus_held=held, report=report(noise_scale=noise_scale))
-    return snapshot(nodes(4, 4, 4, 4), view)
-
-
-def want(scaler: Scaler, seen: Snapshot, size: Size = SIXTEEN) -> tuple[Scaling, Probe]:
-    policy = Pollux()
-    rng = np.random.default_rng(0)
-    seen = scaler.view(seen)
-    probe = Probe(policy=policy, seen=seen, memory=policy.start(), rng=rng)
-    return scaler.want(probe, size, probe.gain(size.present)), probe
+from headway.core.scale import ScaleCode
+from headway.testing.scalers import SIXTEEN, training, want
+from headway.testing.snapshots import job, nodes, snapshot
 
 
 @given(
@@ -141,7 +123,7 @@ def test_throughput_waits_until_its_last_step_is_done() -> None:
     assert probe.tried == 1  # by the test itself
 
 
-@pytest.mark.parametrize("scaler", [GoodputScaler(), ThroughputScaler()])
+@pytest.mark.parametrize("scaler", [CostScaler(), GoodputScaler(), ThroughputScaler()])
 @pytest.mark.parametrize(
     ("size", "nodes_wanted", "code"),
     [

@@ -10,6 +10,7 @@ from headway.core.errors import InvalidInputError
 from headway.core.policy.allox import AlloX
 from headway.core.policy.autoscale import Autoscaled
 from headway.core.policy.base import Policy, Traits
+from headway.core.policy.costs import CostScaler
 from headway.core.policy.drf import Drf
 from headway.core.policy.fifo import Fifo
 from headway.core.policy.gandiva_fair import GandivaFair
@@ -45,7 +46,11 @@ POLICIES: dict[str, Any] = {
     "themis": Themis,
     "tiresias": Tiresias,
 }
-SCALERS: dict[str, Any] = {"goodput": GoodputScaler, "throughput": ThroughputScaler}
+SCALERS: dict[str, Any] = {
+    "cost": CostScaler,
+    "goodput": GoodputScaler,
+    "throughput": ThroughputScaler,
+}
 SCALED = "+"  # between the name of a policy and that of the rule that sizes its cluster
 DEFAULT = "headway"
 
@@ -55,7 +60,7 @@ __all__ = ["DEFAULT", "POLICIES", "SCALERS", "Policy", "Traits", "has_setting", 
 def make(name: str, settings: Mapping[str, str] | None = None) -> Policy[Any]:
     """A policy by name; settings are its own fields as text, as in ``--set pollux.p=-1``.
 
-    ``pollux+goodput`` is a policy in a cluster that a rule scales; it has the settings of both.
+    ``pollux+cost`` is a policy in a cluster that a rule scales; it has the settings of both.
 
     Raises:
         InvalidInputError: no such policy, no such field, or a value of another type.

@@ -1,4 +1,4 @@
-"""Rules for the size of a cluster: by goodput (Pollux) and by throughput (Or et al.)."""
+"""Published rules for the size of a cluster: by goodput (Pollux), by throughput (Or et al.)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -93,7 +93,7 @@ class GoodputScaler:
 
     def __post_init__(self) -> None:
         """Raise InvalidInputError for settings that contradict each other."""
-        _check_nodes("goodput", self)
+        check_nodes("goodput", self)
         if not 0 <= self.low <= self.high <= 1:
             raise InvalidInputError(
                 f"goodput.low and goodput.high must be 0 <= low <= high <= 1, "
@@ -149,7 +149,7 @@ class ThroughputScaler:
 
     def __post_init__(self) -> None:
         """Raise InvalidInputError for settings beyond sense."""
-        _check_nodes("throughput", self)
+        check_nodes("throughput", self)
         if not 0 <= self.least_gain <= 1:
             raise InvalidInputError(
                 f"throughput.least_gain must be from 0 to 1, not {self.least_gain:g}"
@@ -226,7 +226,8 @@ def _blind(job: JobView) -> JobView:
     return replace(job, spec=replace(job.spec, batch=batch), report=report)
 
 
-def _check_nodes(name: str, scaler: Scaler) -> None:
+def check_nodes(name: str, scaler: Scaler) -> None:
+    """Raise InvalidInputError for bounds and rounds that contradict each other."""
     if not 1 <= scaler.min_nodes <= scaler.max_nodes <= MOST_NODES:
         raise InvalidInputError(
             f"{name}.min_nodes and {name}.max_nodes must be 1 <= min <= max <= {MOST_NODES}, "
