@@ -82,7 +82,7 @@ def test_the_cluster_grows_with_the_training_and_is_cheaper(shared_data: Path) -
     assert max(cost.between(0.0, 0.1)) < min(cost.between(0.75, 1.0)) == 16
     assert trained.against_baseline("pollux+goodput")[0] > 0.18
     cheaper, longer = trained.against_baseline("pollux+cost")
-    assert cheaper > 0.14
+    assert cheaper > 0.12
     assert longer < 0.10
 
 
