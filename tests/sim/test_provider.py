@@ -98,6 +98,19 @@ def test_no_node_goes_while_a_job_holds_it_and_no_more_come_than_asked(
     assert not held
 
 
+@pytest.mark.parametrize("rule", ["cost", "goodput"])
+def test_nodes_that_go_in_the_first_moment_do_not_end_the_run(kit: Any, rule: str) -> None:
+    """A job of time 0 on more nodes than allowed never started: nothing was due any more."""
+    setup = Setup(
+        workload=kit.workload(kit.job("a", gpus=1), kit.job("b", gpus=1)),
+        cluster=kit.cluster("3x4"),
+        most_nodes=1,
+    )
+    log, _ = kit.run(setup, make(f"pollux+{rule}", {"max_nodes": "1"}))
+    assert [event.at_s for event in log if isinstance(event, NodeLost)] == [0.0, 0.0]
+    assert sum(isinstance(event, JobFinished) for event in log) == 2
+
+
 def test_a_node_that_fails_is_replaced(kit: Any) -> None:
     """It is lost at 70 s, missed by the decision at 120 s, and there again 50 s later."""
     cluster = kit.cluster("2x4")

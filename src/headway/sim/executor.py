@@ -92,7 +92,7 @@ class Executor:
         self._hardware = hardware
         self._provider = provider
         self._interference = interference
-        # when nodes come or go; those at time 0 are over before the first job is there
+        # when nodes come or go; those of the file at time 0 are over before the first job is there
         self._changes_s = [*(at_s for at_s in changes_s if at_s > 0), math.inf]
         self._changes_seen = 0
         self._holding: dict[JobId, JobTruth] = {}
@@ -110,7 +110,7 @@ class Executor:
         match event:
             case RoundStarted():
                 self._after_round(state)
-            case NodeJoined() | NodeLost() if now_s > 0:
+            case NodeJoined() | NodeLost() if self._changes_s[self._changes_seen] <= now_s:
                 self._changes_seen += 1
                 self._resume(state, now_s)
             case JobSubmitted() if self._round is None:

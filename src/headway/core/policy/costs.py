@@ -54,14 +54,18 @@ class CostScaler:
         return snapshot
 
     def want(self, probe: Probe, size: Size, gain: float) -> Scaling:
-        """The cheapest size, if it saves enough; the same as before while no job makes progress."""
-        now, time = size.bounded(size.asked), self.job_hour * len(probe.seen.jobs)
-        if not probe.seen.jobs or size.least == size.most or self._full(probe, size, gain, time):
+        """The cheapest size, if it saves enough; the same as before where no size buys anything."""
+        now, worth_nodes = size.bounded(size.asked), self.job_hour * len(probe.seen.jobs)
+        if (
+            not probe.seen.jobs
+            or size.least == size.most
+            or self._full(probe, size, worth_nodes, gain=gain)
+        ):
             return scaling(size, now, ScaleCode.KEPT, {})
 
         def cost(nodes: int) -> float:
             reached = probe.gain(nodes)
-            return (nodes + time) / reached if reached > 0 else math.inf
+            return (nodes + worth_nodes) / reached if reached > 0 else math.inf
 
         nodes = descend(cost, now, size)
         if not cost(nodes) < (1 - self.least_saving) * cost(now):
@@ -70,13 +74,13 @@ class CostScaler:
         finite = {name: value for name, value in numbers.items() if math.isfinite(value)}
         return scaling(size, nodes, ScaleCode.COST_LOWER, finite)
 
-    def _full(self, probe: Probe, size: Size, gain: float, time: float) -> bool:
+    def _full(self, probe: Probe, size: Size, worth_nodes: float, *, gain: float) -> bool:
         """Whether all nodes are there, and even perfect scaling on fewer would save too little.
 
         Then no size is asked about: on a crowded cluster each of them costs a long decision.
         """
         fewest = max(size.least, gain / max(node.gpus for node in probe.seen.nodes))
-        saves = fewest + time < (1 - self.least_saving) * (size.most + time)
+        saves = fewest + worth_nodes < (1 - self.least_saving) * (size.most + worth_nodes)
         return size.settled and size.present == size.most and not saves
 
 
