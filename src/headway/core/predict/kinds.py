@@ -17,7 +17,6 @@ from headway.core.types import BatchContract, JobReport, JobView, Placement, Sna
 
 MOST_KINDS = 1_000  # that are remembered
 MOST_APART = 0.15  # relative, of a step time, up to which two jobs are still taken to be alike
-SURE = 2.0  # standard errors of the job's own step time that do not count against it
 MOST_BEYOND = 1_000.0  # times declared work: more was no estimate, and says nothing of others
 TOLERANCE = 0.02  # of declared work, that a job may take beyond without mistrust
 _NUMBER = re.compile(r"[-_.]?\d+$")
@@ -164,5 +163,4 @@ def _verdict(job: JobView, like: Shown) -> Likeness | None:
         own.accum_steps,
         nodes=at.nodes,
     )
-    most = MOST_APART + SURE * (own.step_error or 0.0)
-    return Likeness(bool(abs(each[1] - each[0]) <= most * each[0]), at, like.gpus)
+    return Likeness(bool(abs(each[1] - each[0]) <= MOST_APART * each[0]), at, like.gpus)
