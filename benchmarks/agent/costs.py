@@ -50,10 +50,10 @@ STALLS = {
 }  # seconds, of the ways that benchmarks/resize.py knows
 ABOUT_OVERHEAD = """
 CPU seconds of a step with the agent over those without, less one: short blocks in turns, in one
-process, on one network, one optimizer and one data set; the mean of the blocks without the
-outermost tenth. Beside it how far it may be off, and the same for two sides that are both without
-the agent: what the machine alone makes of it. Most steps are but counted and timed; what is dear is
-done once in so many steps that it stays within its share of the time.
+process, on one network, one optimizer and one data set; the mean of the logarithms over the blocks
+without the outermost tenth. Beside it how far it may be off, and the same for two sides that are
+both without the agent: what the machine alone makes of it. Most steps are but counted and timed;
+what is dear is done once in so many steps that it stays within its share of the time.
 """
 ABOUT_LAW = """
 Examples to the target are c (φ + M), fitted to MLCommons' reference convergence points: means over

@@ -197,10 +197,12 @@ class Turns(nn.Module):
         self.always = nn.Linear(6, 5)
         self.at_odds = nn.ModuleList([nn.Linear(5, 3), nn.Linear(5, 3)])
         self.never = nn.Linear(5, 3)
+        self.calls = 0
 
     def forward(self, inputs: Tensor) -> Tensor:
         hidden = torch.tanh(self.always(inputs))
-        outputs: Tensor = self.at_odds[int(len(inputs) < 4)](hidden)
+        outputs: Tensor = self.at_odds[self.calls % 2](hidden)
+        self.calls += 1
         return outputs
 
 
@@ -227,6 +229,55 @@ def test_a_halved_step_tells_what_its_two_passes_would(kind: type[torch.optim.Op
     settled = slice(17, None)  # of Adam: its second moments are no longer young
     assert passes[settled].isfinite().all()
     torch.testing.assert_close(halves, passes, rtol=1e-4, atol=0.0, equal_nan=True)
+
+
+class Words(nn.Module):
+    """A sparse table, a layer that all use, and one for each half of a step."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(9, 5, sparse=True)
+        self.always = nn.Linear(5, 3)
+        self.at_odds = nn.ModuleList([nn.Linear(5, 3), nn.Linear(5, 3)])
+
+    def loss(self, rows: slice) -> Tensor:
+        labels = data()[1][rows]
+        hidden = self.table(labels + rows.start)
+        outputs = self.always(hidden) + self.at_odds[int(rows.start > 0)](hidden)
+        return nn.functional.cross_entropy(outputs, labels)
+
+
+@pytest.mark.parametrize("cut", [4, 5])
+@pytest.mark.parametrize("measured", [True, False])
+@pytest.mark.parametrize("case", ["usual", "kept", "twice", "first alone"])
+def test_a_halved_step_leaves_bit_for_bit_what_two_passes_do(
+    case: str, measured: bool, cut: int
+) -> None:
+    """Gradients of equal halves are halved once, where they lie: two copies of each were a fifth of
+    the step. At first sparse ones were not, a second half without a gradient left the first one
+    whole, and what was there before the step was halved with them."""
+    left = []
+    for halved in (False, True):
+        torch.manual_seed(0)
+        model = Words()
+        probe, optimizer = GradientProbe(workers=1), torch.optim.SGD(model.parameters(), lr=0.0)
+        probe.watch(model.parameters())
+        probe.precondition_by(optimizer)
+        if case == "kept":
+            model.always(torch.ones(2, 5)).sum().backward()
+        for index, rows in enumerate((slice(0, cut), slice(cut, 8))):
+            one = Pass(0, 8, index, 2, rows.start, rows.stop, halved)
+            probe.begin_pass(one, measured=measured, chained=False, examples=8.0)
+            for again in range(2 if case == "twice" else int(index == 0 or case != "first alone")):
+                model.loss(rows).mul(1 + again / 3).backward()
+        optimizer.step()
+        probe.end_step()
+        grads = [p.grad for p in model.parameters()]
+        left.append([None if grad is None else grad.to_dense() for grad in grads])
+    passes, halves = left
+    assert [one is None for one in passes] == [False] * 5 + [case == "first alone"] * 2
+    for one, other in zip(passes, halves, strict=True):
+        assert one is other is None or torch.equal(one, other)
 
 
 @pytest.mark.parametrize("halved", [False, True])

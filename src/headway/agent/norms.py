@@ -74,35 +74,40 @@ class Halves:
 
     def __init__(self, norms: Norms) -> None:
         self._norms = norms
-        self._found: list[Tensor] = []
+        self._found: dict[float, list[Tensor]] = {}  # by what the old ones had been multiplied by
 
     def clear(self) -> None:
-        self._found = []
+        self._found = {}
 
-    def add(self, parameter: nn.Parameter, new: Tensor, old: Tensor | None) -> None:
-        """None: the parameter had no gradient in the first half."""
+    def add(
+        self, parameter: nn.Parameter, new: Tensor, old: Tensor | None, *, kept_as: float
+    ) -> None:
+        """``old`` had been multiplied by ``kept_as``; None: there was none in the first half."""
         old = torch.zeros_like(new) if old is None else old
-        self._found += self._norms.products(parameter, new.detach(), old.detach())
+        products = self._norms.products(parameter, new.detach(), old.detach())
+        self._found.setdefault(kept_as, []).extend(products)
 
     def read(
         self,
         device: torch.device,
         *,
         share: float,
-        kept_as: float,
-        alone: Iterable[tuple[nn.Parameter, Tensor]] = (),
+        alone: Iterable[tuple[nn.Parameter, Tensor, float]] = (),
     ) -> tuple[Tensor, Tensor]:
-        """Their squared norms added up, and that of the whole, of which the new one is a ``share``;
-        the old ones had been multiplied by ``kept_as``. ``alone``: old ones without a new one."""
-        found = [*self._found]
-        for parameter, kept in alone:
-            found += self._norms.products(parameter, torch.zeros_like(kept), kept.detach())
-        if not found:  # sparse gradients alone
-            return torch.zeros((), device=device), torch.zeros((), device=device)
-        together = torch.stack([one.to(device, non_blocking=True) for one in found])
-        new, old, both = together.view(-1, 3).sum(0).unbind()
-        old, both, rest = old / kept_as**2, both / kept_as, 1 - share
-        return new + old, share**2 * new + rest**2 * old + 2 * share * rest * both
+        """Their squared norms added up, and that of the whole, of which the new one is a ``share``.
+        ``alone``: old ones without a new one, and what each had been multiplied by."""
+        groups = {kept_as: [*found] for kept_as, found in self._found.items()}
+        for parameter, kept, kept_as in alone:
+            products = self._norms.products(parameter, torch.zeros_like(kept), kept.detach())
+            groups.setdefault(kept_as, []).extend(products)
+        small = whole = torch.zeros((), device=device)  # sparse gradients alone
+        for kept_as, found in groups.items():
+            together = torch.stack([one.to(device, non_blocking=True) for one in found])
+            new, old, both = together.view(-1, 3).sum(0).unbind()
+            old, both, rest = old / kept_as**2, both / kept_as, 1 - share
+            small = small + new + old
+            whole = whole + share**2 * new + rest**2 * old + 2 * share * rest * both
+        return small, whole
 
 
 def added(parts: list[Tensor], device: torch.device) -> Tensor:
@@ -111,10 +116,11 @@ def added(parts: list[Tensor], device: torch.device) -> Tensor:
     return torch.stack(together).sum() if together else torch.zeros((), device=device)
 
 
-def untouched_rows(gradient: Tensor) -> Tensor:
-    """Share of the rows of an embedding that no sample of the step has looked up."""
-    untouched = (gradient == 0).all(dim=-1).float()
-    return untouched.mean() if untouched.numel() else untouched.sum()
+def untouched_rows(tables: Iterable[Tensor], device: torch.device) -> Tensor:
+    """The largest share of the rows of an embedding that no sample of the step has looked up."""
+    shares = [(gradient == 0).all(dim=-1).float() for gradient in tables]
+    means = [one.mean().to(device) for one in shares if one.numel()]
+    return torch.stack(means).max() if means else torch.zeros((), device=device)
 
 
 def _parts(flat: Tensor) -> Iterator[slice]:

@@ -15,8 +15,10 @@ from torch.optim import Optimizer
 from torch.utils.hooks import RemovableHandle
 
 from headway.agent.norms import Halves, Measured, Norms, added, untouched_rows
+from headway.agent.owed import Owed
 from headway.agent.plan import Pass, micro_batches
 from headway.agent.precondition import Preconditioners
+from headway.agent.previous import Previous
 from headway.agent.sharding import (
     WholeGradients,
     check_hooked,
@@ -51,11 +53,12 @@ class GradientProbe:
         self._norms = Norms(self._preconditioners)
         self._halves = Halves(self._norms)
         self._halved = False  # this step: two passes where one would do
+        self._late = False  # its gradients are halved in the end, where they lie
+        self._owed = Owed()
         self._small: list[Tensor] = []
         self._whole: tuple[Tensor, Tensor] | None = None  # squared norm, doubt
         self._spoiled = False
-        self._kept: dict[int, Tensor] = {}  # last step's gradients, in memory that is used again
-        self._kept_size = 0  # of that step; 0: nothing is kept
+        self._previous = Previous()
         self._pending: list[Measured] = []
         self._sharded = False
         self._hooked: set[int] = set()  # sharded parameters whose whole gradients were seen
@@ -93,21 +96,24 @@ class GradientProbe:
     def precondition_by(self, optimizer: Optimizer) -> None:
         """Measure the gradient as this optimizer sees it, where it rescales it (Adam)."""
         self._preconditioners.add(optimizer)
+        optimizer.register_step_pre_hook(lambda *_: self._owed.settle())
 
     def begin_pass(self, one: Pass, *, measured: bool, chained: bool, examples: float) -> None:
         """``examples``: of training that a pair measured in this step will stand for."""
         self._pass = one
-        # DDP averages over workers, so a worker's share of the step is scaled up by their number
-        self._weight = self._workers * one.samples / one.step_size
         if one.index == 0:
             self._measuring, self._chained, self._examples = measured, chained, examples
             self._passes_read, self._halved = 0, one.halved and not self._sharded
+            self._owed.settle()
+            self._late = self._halved and measured and 2 * one.samples == one.step_size
             if measured:
                 self._halves.clear()
                 self._small, self._whole, self._spoiled = [], None, False
                 self._preconditioners.refresh()
                 self._rescale()
         self._passes_read += one.samples > 0
+        # DDP averages over workers, so a worker's share of the step is scaled up by their number
+        self._weight = self._workers * one.samples / one.step_size
         if self._measuring:
             self._seen.clear()
             self._backward = -1
@@ -149,7 +155,7 @@ class GradientProbe:
 
     def forget_previous(self) -> None:
         """The gradient kept for the differenced estimator is of another kind of step."""
-        self._kept_size = 0
+        self._previous.forget()
 
     def _keep(self, one: Measured) -> None:
         if self._scale is not None:
@@ -162,9 +168,8 @@ class GradientProbe:
         if self._factor is None:
             return
         before, self._scale = self._scale, self._factor(self._device)
-        if before is not None and self._kept_size:
-            for kept in self._kept.values():
-                kept.mul_((self._scale / before).to(kept.device))
+        if before is not None:
+            self._previous.rescale(self._scale / before)
 
     @property
     def _differences(self) -> bool:
@@ -193,7 +198,9 @@ class GradientProbe:
                 self._observe(index, gradient)
             if self._workers > 1:
                 self.last_gradient_s = time.perf_counter()
-            if self._weight == 1.0:
+            parameter, first = self._watched[index], not self._pass.last
+            later = self._late and self._owed.takes(parameter, gradient, first=first)
+            if self._weight == 1.0 or later:
                 return None
             # not multiplied by zero: what an idle worker computes may not be finite
             return gradient * self._weight if self._weight else torch.zeros_like(gradient)
@@ -218,7 +225,7 @@ class GradientProbe:
         if not self._halved:
             self._small.append(self._squared(parameter, gradient))
         elif self._pass.last:
-            self._halves.add(parameter, gradient, parameter.grad)
+            self._halves.add(parameter, gradient, parameter.grad, kept_as=self._kept_as(parameter))
 
     def _squared(self, parameter: nn.Parameter, gradient: Tensor) -> Tensor:
         """|P g|^2 of a pass. Of a sharded model each worker takes the part whose P it has: the
@@ -241,7 +248,12 @@ class GradientProbe:
         elif dense:
             whole = self._both_halves() if self._halved else self._of_all(dense)
             self._whole = whole, self._doubt(dense, partly=len(dense) < len(gradients))
+        self._owed.settle()
         self.toll.end()
+
+    def _kept_as(self, parameter: nn.Parameter) -> float:
+        """What the gradient of the first half has been multiplied by."""
+        return 1.0 if self._owed.has(parameter) else 1.0 - self._weight
 
     def _of_all(self, dense: list[tuple[nn.Parameter, Tensor]]) -> Tensor:
         norms = [self._norms.squared(*one) * shards(one[0]) for one in dense]
@@ -250,46 +262,35 @@ class GradientProbe:
     def _both_halves(self) -> Tensor:
         """What the second half gives no gradient keeps that of the first, for all that is known."""
         unseen = [p for index, p in enumerate(self._watched) if index not in self._seen]
-        alone = [(p, p.grad) for p in unseen if p.grad is not None and not p.grad.is_sparse]
-        shares = {"share": self._weight, "kept_as": 1 - self._weight}
-        small, whole = self._halves.read(self._device, alone=alone, **shares)
+        lying = [(p, p.grad) for p in unseen if p.grad is not None and not p.grad.is_sparse]
+        alone = [(p, gradient, self._kept_as(p)) for p, gradient in lying]
+        small, whole = self._halves.read(self._device, share=self._weight, alone=alone)
         self._small = [small]
         return whole
 
     def _difference(self, dense: list[tuple[nn.Parameter, Tensor]], *, partly: bool) -> None:
         """The differenced estimator: two steps of M examples as halves of one of 2 M."""
-        size, kept = self._pass.step_size, self._kept
-        if self._kept_size == size and kept.keys() == {id(p) for p, _ in dense}:
+        size = self._pass.step_size
+        if (kept := self._previous.of(size, dense)) is not None:
             self._halves.clear()
             for parameter, new in dense:
-                self._halves.add(parameter, new, kept[id(parameter)])
-            small, big = self._halves.read(self._device, share=0.5, kept_as=1.0)
+                self._halves.add(parameter, new, kept[id(parameter)], kept_as=1.0)
+            small, big = self._halves.read(self._device, share=0.5)
             if not self._spoiled:
                 doubt = self._doubt(dense, partly=partly)
                 both = 2.0 * size
                 self._keep(Measured(small, big, doubt, 2, size, both, self._examples))
-        self._kept_size = size if self._chained and dense else 0
-        if self._kept_size:
-            self._kept = {id(p): _copied(new, kept.get(id(p))) for p, new in dense}
+        self._previous.keep(size, dense if self._chained else ())
 
     def _doubt(self, dense: list[tuple[nn.Parameter, Tensor]], *, partly: bool) -> Tensor:
         """Why phi should not be relied upon, from 0 to 1; see ``Measured``."""
         if partly or self._preconditioners.unknown:
             return torch.ones((), device=self._device)
         tables = [gradient for p, gradient in dense if id(p) in self._embeddings]
-        if not tables:
-            return torch.zeros((), device=self._device)
-        return torch.stack([untouched_rows(one).to(self._device) for one in tables]).max()
+        return untouched_rows(tables, self._device)
 
 
 _EMBEDDINGS = (nn.Embedding, nn.EmbeddingBag)
-
-
-def _copied(gradient: Tensor, into: Tensor | None) -> Tensor:
-    fits = into is not None and into.shape == gradient.shape and into.dtype == gradient.dtype
-    if into is None or not fits or into.device != gradient.device:
-        return gradient.detach().clone()
-    return into.copy_(gradient.detach())
 
 
 def _call_after_backward(callback: Callable[[], None], *, later: bool) -> None:
