@@ -14,11 +14,11 @@ class Owed:
     def __init__(self) -> None:
         self._parameters: dict[int, nn.Parameter] = {}
 
-    def takes(self, parameter: nn.Parameter, gradient: Tensor, *, first: bool) -> bool:
-        """Whether a gradient is to come to lie there as it is."""
-        if first and parameter.grad is None and not gradient.is_sparse:
+    def takes(self, parameter: nn.Parameter, gradient: Tensor, half: int) -> bool:
+        """Whether a gradient of half 0 or 1 is to come to lie there as it is."""
+        if half == 0 and parameter.grad is None and not gradient.is_sparse:
             self._parameters[id(parameter)] = parameter
-        return id(parameter) in self._parameters
+        return self.has(parameter)
 
     def has(self, parameter: nn.Parameter) -> bool:
         """Whether it is to be halved yet."""

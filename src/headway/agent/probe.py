@@ -101,6 +101,8 @@ class GradientProbe:
     def begin_pass(self, one: Pass, *, measured: bool, chained: bool, examples: float) -> None:
         """``examples``: of training that a pair measured in this step will stand for."""
         self._pass = one
+        # DDP averages over workers, so a worker's share of the step is scaled up by their number
+        self._weight = self._workers * one.samples / one.step_size
         if one.index == 0:
             self._measuring, self._chained, self._examples = measured, chained, examples
             self._passes_read, self._halved = 0, one.halved and not self._sharded
@@ -112,8 +114,6 @@ class GradientProbe:
                 self._preconditioners.refresh()
                 self._rescale()
         self._passes_read += one.samples > 0
-        # DDP averages over workers, so a worker's share of the step is scaled up by their number
-        self._weight = self._workers * one.samples / one.step_size
         if self._measuring:
             self._seen.clear()
             self._backward = -1
@@ -198,9 +198,9 @@ class GradientProbe:
                 self._observe(index, gradient)
             if self._workers > 1:
                 self.last_gradient_s = time.perf_counter()
-            parameter, first = self._watched[index], not self._pass.last
-            later = self._late and self._owed.takes(parameter, gradient, first=first)
-            if self._weight == 1.0 or later:
+            if self._weight == 1.0:
+                return None
+            if self._late and self._owed.takes(self._watched[index], gradient, self._pass.index):
                 return None
             # not multiplied by zero: what an idle worker computes may not be finite
             return gradient * self._weight if self._weight else torch.zeros_like(gradient)
