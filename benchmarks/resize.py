@@ -164,7 +164,7 @@ def median(found: list[Resize], way: str, old: int, new: int, what: str) -> floa
 
 
 @click.command()
-@click.option("--repeats", default=3, show_default=True, help="Of the three resizes, each way.")
+@click.option("--repeats", default=5, show_default=True, help="Of the three resizes, each way.")
 @click.option("--settle-s", default=2.0, show_default=True, help="Of training between resizes.")
 @click.option("--json", "as_json", is_flag=True, help="Every resize as it was measured.")
 def main(repeats: int, settle_s: float, as_json: bool) -> None:
